@@ -60,8 +60,10 @@ def encode(call_id: str, method: str, params: dict[str, Any]) -> bytes:
     """
     message = {"jsonrpc": "2.0", "id": call_id, "method": method, "params": params}
     try:
-        json.dumps(message, ensure_ascii=False, allow_nan=False).encode()
-        return json.dumps(message, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        frame = _ENCODER.encode(message)
+        if _SURROGATE in frame:  # maybe half of a pair: only a strict encoding of the text itself can tell
+            json.dumps(message, ensure_ascii=False).encode()
+        return frame.encode() + b"\n"
     except (TypeError, RecursionError) as error:
         raise ValueError(str(error)) from error
 
@@ -157,13 +159,18 @@ def _find_message(line: bytes) -> tuple[dict[str, Any] | None, bytes]:
 
 def _parse(raw: bytes) -> Any:
     try:
-        return json.loads(raw.decode("utf-8", "replace"), parse_constant=_refuse)
+        return _DECODER.decode(raw.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
 
 
 def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+_SURROGATE = "\\ud"
 
 
 def _is_utf8(line: bytes) -> bool:

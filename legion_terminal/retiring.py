@@ -85,7 +85,7 @@ class Retirement:
                 sight = await self._look()
             except SupervisorError as error:
                 self._note(error.message)
-            if sight.finished or self._left(REMOVE_RESERVE_MS) <= self._poll_ms:
+            if sight.finished or self._remaining(REMOVE_RESERVE_MS) <= self._poll_ms:
                 return sight
             await asyncio.sleep(self._poll_ms / 1000)
 
@@ -100,7 +100,7 @@ class Retirement:
                     return True
                 self._note(error.message)
                 again = error.known in ("unknown", "not-sent") or error.kind in _NOT_FINISHED_KINDS
-                if not again or self._left(0) <= self._poll_ms:
+                if not again or self._remaining(0) <= self._poll_ms:
                     return False
             else:
                 return True
@@ -141,8 +141,11 @@ class Retirement:
         return RetireResult(ended=other.finished, removed=False, note=self._text())
 
     def _left(self, reserve_ms: int) -> int:
-        left = round((self._until - asyncio.get_running_loop().time()) * 1000)
-        return max(MIN_CALL_MS, left - reserve_ms)
+        """How long the next call may take: never so short that it could not be answered."""
+        return max(MIN_CALL_MS, self._remaining(reserve_ms))
+
+    def _remaining(self, reserve_ms: int) -> int:
+        return round((self._until - asyncio.get_running_loop().time()) * 1000) - reserve_ms
 
     def _note(self, words: str) -> None:
         if words not in self._notes:

@@ -1,0 +1,1 @@
+"""The commands of `hc-sim` in modules of their own, each imported when it is called."""

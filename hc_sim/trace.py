@@ -1,0 +1,125 @@
+"""What happened, in order: calls, replies, texts, keys, status changes, files, links."""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from hc_sim.redact import HIDDEN, redact
+
+__all__ = ["HIDDEN", "MAX_EVENTS", "Event", "Kind", "Trace", "redact"]
+
+Kind = Literal[
+    "link", "unlink", "call", "reply", "run", "state", "text", "key", "file", "step", "fault", "gone", "view",
+    "restart", "clock", "process", "dialog", "socket",
+]  # fmt: skip
+
+MAX_EVENTS = 1_000_000
+"""A trace grows to this many events; later ones are only counted."""
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One entry of a trace. `t` is in milliseconds since the trace began.
+
+    `link`/`unlink`: a connection was opened/closed (`conn`). `call`: `method`, `params`, `id`. `reply`: `method`,
+    `result` or `error`, `id`. `run`: a terminal started: `terminal`, `name`, `argv`, `env` (effective), `labels`,
+    `cwd`, `parent`. `state`: turn, status or lifecycle changed. `text`: `text` reached the agent as a prompt. `key`: a
+    key press reached it. `file`: bytes went to its session file. `step`: timeline step `step` fired (`note`). `gone`:
+    terminal removed. `view`: a viewer did something that is no typing (`note`, and `text` for what it sent).
+    """
+
+    t: int
+    kind: Kind
+    conn: int = 0
+    id: Any = None
+    method: str = ""
+    terminal: str = ""
+    name: str = ""
+    params: Any = None
+    result: Any = None
+    error: Any = None
+    argv: list[str] = []
+    env: dict[str, str] = {}
+    labels: dict[str, str] = {}
+    cwd: str = ""
+    parent: str | None = None
+    turn: int | None = None
+    status: str | None = None
+    state: str = ""
+    exit_code: int | None = None
+    signal: str | None = None
+    text: str = ""
+    step: int | None = None
+    note: str = ""
+
+
+class Trace:
+    """An append-only list of events with the questions that checks ask of it."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.dropped = 0
+
+    def add(self, event: Event) -> None:
+        """Append one event, or count it as dropped when the trace is full."""
+        if len(self.events) < MAX_EVENTS:
+            self.events.append(event)
+        else:
+            self.dropped += 1
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events)
+
+    def of(self, kind: Kind, method: str = "", terminal: str = "") -> list[Event]:
+        """Events of one kind, narrowed to a method and a terminal (address or name) when given."""
+        return [
+            event
+            for event in self.events
+            if event.kind == kind
+            and (not method or event.method == method)
+            and (not terminal or terminal in (event.terminal, event.name))
+        ]
+
+    def calls(
+        self, method: str = "", terminal: str = "", *, after_ms: int | None = None, before_ms: int | None = None
+    ) -> list[Event]:
+        """Calls of a method (nothing said: of any), on a terminal, at or after a time, before a time."""
+        return [
+            event
+            for event in self.of("call", "" if method == "*" else method, terminal)
+            if (after_ms is None or event.t >= after_ms) and (before_ms is None or event.t < before_ms)
+        ]
+
+    def count(self, method: str = "", terminal: str = "") -> int:
+        """How many such calls there were: `trace.count("terminal.send") == 1`."""
+        return len(self.calls(method, terminal))
+
+    def one(self, method: str, terminal: str = "") -> Event:
+        """The only such call. Raises `AssertionError`, saying how many there were, if it is not the only one."""
+        found = self.calls(method, terminal)
+        if len(found) != 1:
+            times = ", ".join(f"{event.t} ms" for event in found[:20]) or "never"
+            raise AssertionError(f"{method} was called {len(found)} times, not once: {times}")
+        return found[0]
+
+    def none(self, method: str, terminal: str = "") -> bool:
+        """Whether there was no such call: `assert trace.none("terminal.kill")`."""
+        return not self.calls(method, terminal)
+
+    def none_after(self, method: str, t: int, terminal: str = "") -> bool:
+        """Whether there was no such call later than `t` ms: `assert trace.none_after("terminal.get", t)`."""
+        return not self.calls(method, terminal, after_ms=t + 1)
+
+    def texts(self, terminal: str = "") -> list[str]:
+        """The prompts that reached a terminal, in order."""
+        return [event.text for event in self.of("text", terminal=terminal)]
+
+    def keys(self, terminal: str = "") -> list[str]:
+        """The keys that reached a terminal, in order."""
+        return [event.text for event in self.of("key", terminal=terminal)]
+
+    def left(self) -> list[str]:
+        """The programs that have outlived the agents that started them, and the zombies that nobody has reaped."""
+        gone = {(event.terminal, event.text) for event in self.of("process") if event.note == "reaped"}
+        left = [event for event in self.of("process") if event.note in ("left", "zombie")]
+        return [event.text for event in left if (event.terminal, event.text) not in gone]
