@@ -1,0 +1,59 @@
+"""What a run found, without what looks like a secret: for every report, unless somebody asks for all of it."""
+
+import dataclasses
+from typing import TypeVar
+
+import msgspec
+
+from contracts.judging.tally import ClauseRow
+from contracts.records import Finding, RunRecord, RunVerdict
+from contracts.report.content import Content
+from hc_sim.redact import redact, redact_struct, redact_text, redact_value
+
+T = TypeVar("T")
+
+
+def without_secrets(content: Content) -> Content:
+    """The same run of the gate with the values of its findings redacted. What was judged is not changed by it."""
+    return dataclasses.replace(
+        content,
+        rows=[_row(row) for row in content.rows],
+        verdicts=[verdict_without_secrets(verdict) for verdict in content.verdicts],
+    )
+
+
+def verdict_without_secrets(verdict: RunVerdict) -> RunVerdict:
+    """The same verdict with the values of its findings redacted."""
+    errored = None if verdict.errored is None else redact_text(verdict.errored)
+    findings = [_finding(finding) for finding in verdict.findings]
+    return msgspec.structs.replace(verdict, findings=findings, errored=errored)
+
+
+def record_without_secrets(record: RunRecord) -> RunRecord:
+    """The same record with its trace, the results of its steps and the texts of its files redacted."""
+    after = record.aftermath
+    files = {path: (mode, redact_text(text)) for path, (mode, text) in after.files.items()}
+    return msgspec.structs.replace(
+        record,
+        trace=[redact(event) for event in record.trace],
+        steps=[redact_struct(step) for step in record.steps],
+        aftermath=msgspec.structs.replace(after, files=files, left=[redact_text(line) for line in after.left]),
+        errored=None if record.errored is None else redact_text(record.errored),
+    )
+
+
+def _row(row: ClauseRow) -> ClauseRow:
+    failed = [msgspec.structs.replace(failure, finding=_finding(failure.finding)) for failure in row.failed]
+    return msgspec.structs.replace(row, failed=failed)
+
+
+def _finding(finding: Finding) -> Finding:
+    name = finding.where.rpartition(".")[2]
+    expected, got = _named(name, finding.expected), _named(name, finding.got)
+    return msgspec.structs.replace(finding, expected=expected, got=got)
+
+
+def _named(name: str, value: T) -> T:
+    """A value that stands under a name: `env.X_TOKEN` tells what it is, as the member of an environment would."""
+    shown: dict[str, T] = redact_value({"env": {name: value}})["env"]
+    return shown[name]

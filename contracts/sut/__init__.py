@@ -1,0 +1,5 @@
+"""Systems under test behind one small protocol: the Python supervisor in process, later any program."""
+
+from contracts.sut.base import METHODS, Sut, SutError, SutFactory, SutSetup
+
+__all__ = ["METHODS", "Sut", "SutError", "SutFactory", "SutSetup"]
