@@ -48,6 +48,7 @@ def restart(world: World, how: Restart, now: int) -> None:
             _after_restart(world, entry, how, now)
     world.kin.clear()
     world.owed.clear()
+    world.asked.clear()
     world.answered.clear()
     if how.reuse_addresses:
         world.table.start_over()

@@ -16,6 +16,7 @@ from hc_sim.core.status import change, make_status
 from hc_sim.core.terminal import view
 from hc_sim.core.timeline import act, begin, observed, play, play_due
 from hc_sim.core.views import STREAM_CALLS, ViewerAct, carry_out
+from hc_sim.core.waits import forget_waits
 from hc_sim.core.watches import News
 from hc_sim.core.world import World
 from hc_sim.faults import Moment, Rival
@@ -80,6 +81,8 @@ class Core:
             result = self._dispatch(method, params, now, conn)
         except RefusalError as refused:
             result = Answer(error=refused.error)
+        if isinstance(result, Pending):
+            self._world.asked[result.ticket] = conn
         self._tell_timelines(now)
         return result if isinstance(result, (Answer, Pending)) else Answer(result)
 
@@ -241,9 +244,10 @@ class Core:
         return rival(self._world, method, params, how, self._run_to(now))
 
     def hang_up(self, conn: int) -> None:
-        """A connection is gone: forget what it said about itself, and its streams."""
+        """A connection is gone: forget what it said about itself, what it waits for, and its streams."""
         self._world.greeted.discard(conn)
         self._world.watches.hang_up(conn)
+        forget_waits(self._world, conn)
 
     def _run_to(self, now: int) -> int:
         world = self._world

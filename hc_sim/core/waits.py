@@ -32,6 +32,19 @@ def ended(world: World, entry: Entry, *, ended: bool) -> Answer:
     return Answer({world.profile.ended_key: ended, "terminal": show(entry, world.profile)})
 
 
+def forget_waits(world: World, conn: int) -> None:
+    """A connection is gone: nobody hears what its waits would be told. A text that is held back is still typed."""
+    for ticket in [ticket for ticket, asker in world.asked.items() if asker == conn]:
+        entry = world.owed[ticket]
+        kin = world.kin.get(entry.address, {})
+        timer = entry.waits.pop(ticket, None) or (kin.pop(ticket)[1] if ticket in kin else None)
+        if not kin:
+            world.kin.pop(entry.address, None)
+        if timer is not None:
+            timer.cancel()
+            del world.owed[ticket], world.asked[ticket]
+
+
 def drop_waits(world: World, entry: Entry) -> None:
     """Tell everybody who waits for this terminal that it is gone."""
     waits, entry.waits = entry.waits, {}

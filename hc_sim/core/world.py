@@ -78,6 +78,8 @@ class World:
         """Terminals that a text has reached since the core last told their timelines."""
         self.answered: list[Answered] = []
         self.last_ticket = 0
+        self.asked: dict[int, int] = {}
+        """Ticket to the connection that waits for its answer."""
         self.greeted: set[int] = set()
         self.watches = Watches()
         self.parameter_names = {ours: name for ours, name in profile.parameter_names().items() if ours != name}
@@ -96,6 +98,7 @@ class World:
 
     def settle(self, ticket: int, answer: Answer) -> None:
         """Give the answer that was owed under `ticket`; nothing happens if it is owed no more."""
+        self.asked.pop(ticket, None)
         if self.owed.pop(ticket, None) is not None:
             self.answered.append(Answered(ticket, answer))
 

@@ -7,6 +7,7 @@ stands in a text, or a name comes twice) is read again, slowly, by a decoder tha
 """
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -179,6 +180,6 @@ def _names_in(value: Any) -> int:
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise _TwiceError(next(name for name in names if names.count(name) > 1))
+        counted = Counter(name for name, _ in pairs)
+        raise _TwiceError(next(name for name, times in counted.items() if times > 1))
     return found

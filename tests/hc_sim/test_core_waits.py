@@ -126,3 +126,16 @@ def test_the_number_of_answers_owed_is_limited() -> None:
     assert found.error.kind == "limit_reached"
     core.advance(180_000)
     owed(core, 180_000)
+
+
+@pytest.mark.parametrize("params", [{}, {"children": "all"}])
+def test_the_waits_of_a_connection_that_is_gone_are_owed_no_more(params: dict[str, Any]) -> None:
+    core = started(status="working", profile=WireProfile(max_waiting=2))
+    core.call("terminal.run", {"argv": ["pi"], "name": "b", "caller": "a"}, 0)
+    for _ in range(2):
+        assert isinstance(core.call("terminal.wait", {"terminal": "a", **params}, 0, conn=7), Pending)
+
+    core.hang_up(7)
+
+    assert isinstance(core.call("terminal.wait", {"terminal": "a", "timeout_ms": 50}, 0, conn=8), Pending)
+    assert len(core.advance(10_000_000)) == 1

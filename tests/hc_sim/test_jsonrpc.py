@@ -205,3 +205,10 @@ def test_a_text_with_line_separators_stays_on_one_line() -> None:
     assert line.count(b"\n") == 1
     assert json.loads(line)["params"] == {"t": "a\nb\u2028c"}
     assert "id" not in json.loads(line)
+
+
+def test_a_member_that_comes_twice_among_very_many_is_found_in_one_pass() -> None:
+    names = [f'"n{number}":1' for number in range(50_000)]
+    line = f'{{"jsonrpc":"2.0","id":1,"method":"hello","params":{{{",".join([*names, names[-1]])}}}}}'.encode()
+
+    assert 'member "n49999" comes twice' in refusal(line).error.message

@@ -566,7 +566,8 @@ REQUEST = b'{"jsonrpc":"2.0","id":1,"method":"server.status"}\n'
 @knob("bridge.after_ms")
 @knob("bridge.after_reply_bytes")
 def test_a_bridge_ends_between_two_calls_or_in_the_middle_of_a_reply() -> None:
-    plan = FaultPlan(bridge=[Bridge(exit_code=4, after_ms=1_000), Bridge(nth=2, signal="SIGTERM", after_reply_bytes=10)])
+    slow, torn = Bridge(exit_code=4, after_ms=1_000), Bridge(nth=2, signal="SIGTERM", after_reply_bytes=10)
+    plan = FaultPlan(bridge=[slow, torn])
     with ServedCore(faults=plan) as core:
         with bridged(core) as first:
             assert first.stdin is not None
