@@ -15,11 +15,20 @@ import click
 
 from contracts.clauses import load_clauses
 from contracts.fuzz.cli import fuzz
-from contracts.judging.tally import BAD_USAGE, ERRORED, exit_code
-from contracts.loading import SCENARIOS, Catalogue, ScenarioError, lint, load_all
+from contracts.judging.tally import BAD_USAGE, ERRORED, clause_table, exit_code, outcome
+from contracts.loading import SCENARIOS, Catalogue, ScenarioError, lint, lint_summary, load_all
 from contracts.loading.selection import NothingSelectedError, Selection, is_path, select
 from contracts.report.content import Content
 from contracts.running.engine import Engine, real_engine
+from contracts.running.surroundings import (
+    INTERRUPTED,
+    READER_GONE,
+    SurroundingsError,
+    drop_output,
+    reader_may_leave,
+    settle_in,
+    unwritable,
+)
 from contracts.scenario import HostName, Level, Scenario
 
 if TYPE_CHECKING:
@@ -28,8 +37,6 @@ if TYPE_CHECKING:
 PIPE_WIDTH = 120
 """Width of a report that does not go to a terminal (COLUMNS overrides it)."""
 MAX_WORKERS = 64
-INTERRUPTED = 130
-"""Exit code after Ctrl-C: nothing was found out, so none of the four."""
 
 
 class _Commands(click.Group):
@@ -37,9 +44,15 @@ class _Commands(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         try:
+            settle_in()
             return super().invoke(context)
-        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except SurroundingsError as error:
+            raise click.UsageError(str(error)) from error
+        except BrokenPipeError:
+            drop_output()
+            raise SystemExit(READER_GONE) from None
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             raise SystemExit(INTERRUPTED) from None
@@ -95,7 +108,8 @@ def check(
     content = _run(selection, engine, workers=workers, strict=strict, require=require)
     if not show_secrets:
         content = without_secrets(content)
-    _emit(content, form, out)
+    with reader_may_leave():
+        _emit(content, form, out)
     raise SystemExit(exit_code(content.outcome))
 
 
@@ -123,7 +137,10 @@ def clauses(form: str, ids: tuple[str, ...]) -> None:
 @click.option("--show-secrets", is_flag=True, help="Draw what looks like a secret as it is; it is hidden otherwise.")
 @click.pass_context
 def show(context: click.Context, scenario: str, host: HostName | None, show_secrets: bool) -> None:
-    """Run one scenario and draw it: the drive, each child's turn and status, the calls, the poll that settled."""
+    """Run one scenario and draw it: the drive, each child's turn and status, the calls, the poll that settled.
+
+    Ends as a check of it would: 1 when a must fails, 0 for a warning.
+    """
     from contracts.judging.judge import judge
     from contracts.picture import draw
     from contracts.report.redacted import record_without_secrets, verdict_without_secrets
@@ -143,7 +160,8 @@ def show(context: click.Context, scenario: str, host: HostName | None, show_secr
         record, verdict = record_without_secrets(record), verdict_without_secrets(verdict)
     for line in draw(one, record, verdict, _width(sys.stdout)):
         _echo(line)
-    raise SystemExit({"fail": 1, "errored": ERRORED}.get(verdict.verdict, 0))
+    said = outcome(clause_table(load_clauses(), [verdict]), [verdict], whole=False)
+    raise SystemExit(exit_code(said))
 
 
 @main.command("lint", short_help="Check scenario files without running them.")
@@ -156,7 +174,7 @@ def lint_files(paths: tuple[Path, ...]) -> None:
         good, lines = 0, [str(problem) for problem in error.problems]
     for line in lines:
         click.echo(line, err=True)
-    click.echo(f"{good} scenarios are good, {len(lines)} mistakes")
+    click.echo(lint_summary(good, len(lines)))
     raise SystemExit(BAD_USAGE if lines else 0)
 
 
@@ -301,6 +319,7 @@ def _draw(stream: IO[str], paint: Callable[["Console"], None]) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     lines = [line.rstrip() for line in buffer.getvalue().splitlines()]
     stream.write("".join(f"{line}\n" for line in lines).encode(encoding, "replace").decode(encoding))
+    stream.flush()
 
 
 def _width(stream: IO[str]) -> int:
@@ -316,8 +335,8 @@ def _echo(line: str) -> None:
 
 
 def _refuse_unwritable(out: Path | None) -> None:
-    if out is not None and not out.parent.is_dir():
-        raise click.UsageError(f"--out: there is no folder {out.parent}")
+    if out is not None and (why := unwritable(out)):
+        raise click.UsageError(f"--out: {why}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What a run leaves behind for the judge, and what the judge says of it."""
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -9,6 +9,10 @@ from hc_sim.trace import Event
 
 Verdict = Literal["pass", "fail", "hazard", "avoided", "skipped", "errored"]
 ClauseVerdict = Literal["pass", "fail", "hazard", "unproven", "skipped", "errored"]
+
+
+UNEXPECTED: Final = "unexpected"
+"""The code of what a step raised when that is no failure the system reports, but an exception that it let out."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):

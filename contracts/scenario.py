@@ -51,6 +51,9 @@ class World(FaultPlan, frozen=True):
     env: dict[str, str] = {}
     unset: list[str] = []
     core_env: dict[str, str] = {}
+    decoys: bool = False
+    """Whether variables of somebody else's session lie in the environment of the process that the supervisor runs in,
+    where it must not look (A1). They lead nowhere."""
     memory_env: dict[str, str] = {}
     """What the supervisor's memory feature adds to a child's environment (D5)."""
     profile: dict[str, Any] = {}

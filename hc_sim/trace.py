@@ -7,7 +7,7 @@ import msgspec
 
 from hc_sim.redact import HIDDEN, redact
 
-__all__ = ["HIDDEN", "MAX_EVENTS", "Event", "Kind", "Trace", "redact"]
+__all__ = ["HIDDEN", "MAX_EVENTS", "Event", "Kind", "Trace", "redact", "weight"]
 
 Kind = Literal[
     "link", "unlink", "call", "reply", "run", "state", "text", "key", "file", "step", "fault", "gone", "view",
@@ -16,6 +16,10 @@ Kind = Literal[
 
 MAX_EVENTS = 1_000_000
 """A trace grows to this many events; later ones are only counted."""
+MAX_TRACE_BYTES = 256 * 1024 * 1024
+"""A trace grows to about this many bytes, as its events are long when written down; later ones are only counted."""
+EVENT_BYTES = 200
+"""What an event counts at least."""
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -25,7 +29,10 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     `result` or `error`, `id`. `run`: a terminal started: `terminal`, `name`, `argv`, `env` (effective), `labels`,
     `cwd`, `parent`. `state`: turn, status or lifecycle changed. `text`: `text` reached the agent as a prompt. `key`: a
     key press reached it. `file`: bytes went to its session file. `step`: timeline step `step` fired (`note`). `gone`:
-    terminal removed. `view`: a viewer did something that is no typing (`note`, and `text` for what it sent).
+    terminal removed. `view`: a viewer did something that is no typing (`note`, and `text` for what it sent). `fault`:
+    something went wrong as planned (`note`). `restart`, `clock`: the core restarted, its wall clock was set (`note`).
+    `process`: a program exited, was left behind, stays as a zombie or was reaped (`note`, `text`). `dialog`: a dialog
+    was answered or ate a text (`note`, `text`). `socket`: the core listens at `text`; `note` has the modes.
     """
 
     t: int
@@ -53,17 +60,36 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     note: str = ""
 
 
+def weight(event: Event) -> int:
+    """About how many bytes an event takes: as many as it has when written down, and never nothing."""
+    if event.params is None and event.result is None and not event.argv:
+        return EVENT_BYTES + len(event.text) + len(event.note)
+    try:
+        return EVENT_BYTES + len(msgspec.json.encode(event))
+    except (OverflowError, TypeError, ValueError, RecursionError):  # what JSON cannot say, or not so deeply
+        return EVENT_BYTES + len(repr(event))
+
+
 class Trace:
-    """An append-only list of events with the questions that checks ask of it."""
+    """An append-only list of events with the questions that checks ask of it.
+
+    `dropped` counts the events that were too many. A trace that is not whole proves nothing: `one`, `none` and
+    `none_after` then raise `AssertionError`.
+    """
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.dropped = 0
+        self._bytes = 0
 
     def add(self, event: Event) -> None:
         """Append one event, or count it as dropped when the trace is full."""
-        if len(self.events) < MAX_EVENTS:
+        if not self.events:
+            self._bytes = 0
+        size = weight(event)
+        if len(self.events) < MAX_EVENTS and self._bytes + size <= MAX_TRACE_BYTES:
             self.events.append(event)
+            self._bytes += size
         else:
             self.dropped += 1
 
@@ -96,7 +122,7 @@ class Trace:
 
     def one(self, method: str, terminal: str = "") -> Event:
         """The only such call. Raises `AssertionError`, saying how many there were, if it is not the only one."""
-        found = self.calls(method, terminal)
+        found = self._whole().calls(method, terminal)
         if len(found) != 1:
             times = ", ".join(f"{event.t} ms" for event in found[:20]) or "never"
             raise AssertionError(f"{method} was called {len(found)} times, not once: {times}")
@@ -104,11 +130,16 @@ class Trace:
 
     def none(self, method: str, terminal: str = "") -> bool:
         """Whether there was no such call: `assert trace.none("terminal.kill")`."""
-        return not self.calls(method, terminal)
+        return not self._whole().calls(method, terminal)
 
     def none_after(self, method: str, t: int, terminal: str = "") -> bool:
         """Whether there was no such call later than `t` ms: `assert trace.none_after("terminal.get", t)`."""
-        return not self.calls(method, terminal, after_ms=t + 1)
+        return not self._whole().calls(method, terminal, after_ms=t + 1)
+
+    def _whole(self) -> "Trace":
+        if self.dropped:
+            raise AssertionError(f"the trace is full: {self.dropped} later events are not in it")
+        return self
 
     def texts(self, terminal: str = "") -> list[str]:
         """The prompts that reached a terminal, in order."""

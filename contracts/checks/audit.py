@@ -39,6 +39,8 @@ FILE_EVENTS = (
     "tempfile.mkstemp",
 )
 
+LOOK_EVENTS = ("os.stat", "os.lstat", "os.access", "os.readlink")
+"""Looks at the file system that no audit event tells of; the watched process reports them itself."""
 IMPORT_EVENTS = ("import",)
 COMMANDS: Final = {"subprocess.Popen": 2, "os.posix_spawn": 2, "os.exec": 2, "os.system": 1}
 """Events whose first arguments are the program and its command line, or the text for a shell; how many they are."""
@@ -59,6 +61,16 @@ def _hook(event, args):
         _events.append([event, repr(args)[:400], _plain(args[:{commands!r}.get(event, 1)])])
 
 sys.addaudithook(_hook)
+
+def _reported(name):
+    look = getattr(os, name)
+    def reporting(*args, **kwargs):
+        _hook("os." + name, args)
+        return look(*args, **kwargs)
+    setattr(os, name, reporting)
+
+for _name in ("stat", "lstat", "access", "readlink"):
+    _reported(_name)
 
 def watch():
     global _watching

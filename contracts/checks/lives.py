@@ -23,7 +23,7 @@ LIVED = ("terminal", True)
 """The outline of a life as it should be: a child in a terminal, whose wait ended settled."""
 
 
-def life(*, repo: bool) -> Scenario:
+def life(*, repo: bool, decoys: bool = False) -> Scenario:
     """Spawned, waited for, collected and retired: the ordinary life of a child."""
     agent = Agent(
         status="idle",
@@ -37,7 +37,7 @@ def life(*, repo: bool) -> Scenario:
         why="the ordinary life of a child, watched from outside",
         clauses=["I2"],
         poll_ms=20,
-        world=World(agent=[agent], repo=repo),
+        world=World(agent=[agent], repo=repo, decoys=decoys),
         drive=[
             Step(do="spawn", as_="a"),
             Step(do="wait", child="a", args={"timeoutMs": 2_000}),
@@ -70,26 +70,34 @@ def no_git(_: Subject) -> list[Finding]:
     return [*life_of, found("I3", "git processes", expected=0, got=record.aftermath.git_calls)]
 
 
-@check("a1-hermetic", "A1", "a run surrounded by traps gives the same result, and no trap is touched")
+@check(
+    "a1-hermetic", "A1", "a run among traps gives the same result; neither they nor decoys in its process are touched"
+)
 def hermetic(_: Subject) -> list[Finding]:
-    """One life over the real socket, without and with variables that lead to somebody else's core."""
+    """One life over the real socket: plain; in a session whose variables lead to somebody else's core; and with such
+    variables in the very process of the supervisor, where it must not look.
+    """
     plain = _ran("socket", repo=False)
     with _trapped() as visits:
         trapped = _ran("socket", repo=False)
         touched = visits()
+    decoyed = _ran("socket", repo=False, decoys=True)
     return [
         found("A1", "the life of a child", expected=LIVED, got=_outline(plain)),
         found("A1", "its life among traps", expected=_outline(plain), got=_outline(trapped)),
         found("A1", "foreign variables in the child's environment", expected=[], got=_foreign(trapped)),
         found("A1", "visits to the other core", expected=0, got=touched),
+        found("A1", "its life among decoys", expected=_outline(plain), got=_outline(decoyed)),
+        found("A1", "decoys in the child's environment", expected=[], got=_foreign(decoyed)),
+        found("A1", "its parent among decoys", expected=_parents(plain), got=_parents(decoyed)),
     ]
 
 
 CHECKS: tuple[Check, ...] = (repository, no_git, hermetic)
 
 
-def _ran(host: HostName, *, repo: bool) -> RunRecord:
-    record = run_scenario(life(repo=repo), host)
+def _ran(host: HostName, *, repo: bool, decoys: bool = False) -> RunRecord:
+    record = run_scenario(life(repo=repo, decoys=decoys), host)
     if record.errored is not None:
         raise RuntimeError(record.errored)
     return record
@@ -99,6 +107,10 @@ def _outline(record: RunRecord) -> tuple[object, object]:
     """In which mode the child was started, and whether its wait ended settled."""
     spawned, waited = record.steps[0].returned or record.steps[0].raised or {}, record.steps[1].returned or {}
     return spawned.get("mode", spawned.get("message")), waited.get("settled")
+
+
+def _parents(record: RunRecord) -> list[object]:
+    return [event.params.get("caller") for event in record.trace if event.method == "terminal.run" and event.params]
 
 
 def _foreign(record: RunRecord) -> list[str]:

@@ -61,7 +61,9 @@ CHECKS: tuple[Check, ...] = (every_map, type_checker)
 
 
 def _maps(subject: Subject) -> Iterator[tuple[str, set[str]]]:
-    """Where the source maps over modes, and which modes each place names."""
+    """Where the source maps over modes, and which modes each place names: a match, a table, or the comparisons of one
+    function, which nothing but a full list of the modes keeps from a default for a mode that is yet to come.
+    """
     for path in sorted(subject.package.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             named: set[str] = set()
@@ -72,8 +74,24 @@ def _maps(subject: Subject) -> Iterator[tuple[str, set[str]]]:
                 }
             elif isinstance(node, ast.Dict):
                 named = {text for key in node.keys if key is not None for text in _texts(key)}
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                named = {
+                    text for inner in ast.walk(node) if isinstance(inner, ast.Compare) for text in _compared(inner)
+                }
             if named <= set(MODES) and len(named) > isinstance(node, ast.Dict):
                 yield f"{path.name}:{getattr(node, 'lineno', 0)}", named
+
+
+def _compared(node: ast.Compare) -> set[str]:
+    """The modes that a comparison names: one side of an equality, or a choice of nothing but modes."""
+    named: set[str] = set()
+    for operator, side in zip(node.ops, node.comparators, strict=True):
+        if isinstance(operator, ast.Eq | ast.NotEq):
+            named |= {text for one in (node.left, side) for text in _texts(one) if text in MODES}
+        elif isinstance(side, ast.Tuple | ast.Set | ast.List):
+            choice = {text for one in side.elts for text in _texts(one)}
+            named |= choice if choice <= set(MODES) else set()
+    return named
 
 
 def _texts(node: ast.expr) -> list[str]:

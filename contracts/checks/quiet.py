@@ -3,17 +3,31 @@
 import ast
 import asyncio
 import re
+import tempfile
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path, PurePath
 
-from contracts.checks.audit import COMMANDS, FILE_EVENTS, IMPORT_EVENTS, PROCESS_EVENTS, Touched, touched
+from contracts.checks import pieces
+from contracts.checks.audit import (
+    COMMANDS,
+    FILE_EVENTS,
+    IMPORT_EVENTS,
+    LOOK_EVENTS,
+    PROCESS_EVENTS,
+    SOCKET_EVENTS,
+    Touched,
+    touched,
+)
 from contracts.checks.base import Check, Subject, check, found
+from contracts.hosts.environment import decoys, surrounded
 from contracts.hosts.starts import programs
+from contracts.hosts.witness import SYSTEM_PATH
 from contracts.records import Finding
 from hc_sim.model import METHODS as WIRE_METHODS
 from legion_terminal import client as client_module
 from legion_terminal import host
+from legion_terminal.bridge import ProcessTransport
 from legion_terminal.errors import SupervisorError
 
 ALLOWED = frozenset(
@@ -45,117 +59,40 @@ MEMORY_PROGRAMS = frozenset(("free", "vmstat", "vm_stat", "memory_pressure", "sm
 MEMORY_MODULES = frozenset(("psutil",))
 """Where a running gate would find out about memory. Files, programs and modules beside these are no concern of A3."""
 
-_OUTSIDE = """
-import asyncio
-from legion_terminal.host import terminal_host_available
-from legion_terminal.inprocess import InProcessSupervisor
-from legion_terminal.routing import RoutingSupervisor, arbitrate
-from legion_terminal.types import SpawnRequest
-
-ENVS = [{}, {"HC_TERMINAL_SOCKET": "/nowhere/s"}, {"HC_TERMINAL_ID": "t1"}, {"HC_BIN": "/bin/true", "HC_SESSION": "x"}]
-INSIDE = {"HC_TERMINAL_SOCKET": "/nowhere/s", "HC_TERMINAL_ID": "t1"}
-
-async def work(request):
-    return "done"
-
-async def one():
-    router = RoutingSupervisor({"inprocess": InProcessSupervisor(work)}, {})
-    request = SpawnRequest(agent="scout", run_id="r", handle="h", task="t", cwd="/", session_file="/nowhere/x")
-    child = await router.spawn(request)
-    await router.wait_settled(child, 1000)
-    await router.close()
-
-loop = asyncio.new_event_loop()
-watch()
-for env in ENVS + [INSIDE]:
-    terminal_host_available(env)
-    for agent in ("centurion", "scout", "worker"):
-        for worktree in (True, False):
-            arbitrate(agent, worktree, env)
-loop.run_until_complete(one())
-forget()
-loop.close()
-"""
-
-_BRIDGE = """
-import asyncio, os, pathlib
-from legion_terminal.bridge import ProcessTransport
-from legion_terminal.host import resolve_hc
-
-home = pathlib.Path(os.environ["HOME"])
-hc = home / "an hc; with $(odd) name"
-hc.write_text("#!/bin/sh\\nexec cat\\n")
-hc.chmod(0o755)
-env = {"HC_BIN": str(hc), "PATH": os.environ["PATH"]}
-
-async def go():
-    transport = ProcessTransport(resolve_hc(env), env)
-    watch()
-    await transport.open()
-    forget()
-    await transport.write(b"x\\n")
-    await transport.read()
-    await transport.close()
-
-asyncio.run(go())
-"""
-
-_SPAWN = """
-import asyncio, json
-from legion_terminal.client import HcClient
-from legion_terminal.terminal import TerminalSupervisor
-from legion_terminal.types import SpawnRequest
-
-TERMINAL = {"address": "t2", "name": "lgl-run00001-alpha", "argv": [], "cwd": "/", "state": "running", "status": None,
-            "turn": 0, "exit_code": None, "signal": None, "labels": {}, "parent": "t1", "die_with_parent": True,
-            "keep": False, "created_ms": 5, "pid": 9, "foreground": None}
-
-class Echo:
-    def __init__(self):
-        self.answers = asyncio.Queue()
-    async def open(self):
-        pass
-    async def write(self, data):
-        for line in data.splitlines():
-            asked = json.loads(line)
-            result = {"core_id": "c", "generation": 1, "version": "0.1.20", "pid": 1}
-            if asked["method"] != "hello":
-                result = {**TERMINAL, "argv": asked["params"].get("argv", [])}
-            answer = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result})
-            self.answers.put_nowait(answer.encode() + b"\\n")
-    async def read(self):
-        return await self.answers.get()
-    async def close(self):
-        self.answers.put_nowait(b"")
-    def tail(self):
-        return ""
-    def ended(self):
-        return None
-
-async def go():
-    env = {"HC_TERMINAL_SOCKET": "/nowhere/s", "HC_TERMINAL_ID": "t1", "PATH": "/bin", "HOME": "/nowhere"}
-    supervisor = TerminalSupervisor(HcClient(Echo), env)
-    watch()
-    await supervisor.spawn(SpawnRequest(agent="centurion", run_id="run00001", handle="alpha", task="t", cwd="/",
-                                        session_file="/nowhere/x.jsonl", worktree=True))
-    forget()
-    await supervisor.close()
-
-asyncio.run(go())
-"""
-
 
 @check("i1-touches-nothing", "I1", "detection, arbitration and a spawn in process touch no process, socket or file")
 def touches_nothing(subject: Subject) -> list[Finding]:
     """An audited process in which nothing of the supervisor's leaves a trace."""
-    return [found("I1", "audit", expected=[], got=[str(one) for one in touched(_OUTSIDE, subject)])]
+    return [found("I1", "audit", expected=[], got=[str(one) for one in touched(pieces.OUTSIDE, subject)])]
+
+
+@check(
+    "i1-made-in-silence",
+    "I1",
+    "imported, made and closed without a terminal child, it starts nothing and opens no socket",
+)
+def made_in_silence(subject: Subject) -> list[Finding]:
+    """An audited process, from the import of every module to the close, with a terminal backend that stays unused."""
+    seen = touched(pieces.MADE, subject, kinds=PROCESS_EVENTS + SOCKET_EVENTS)
+    return [found("I1", "audit", expected=[], got=[str(one) for one in seen])]
+
+
+@check(
+    "d2-touches-nothing",
+    "D2",
+    "detection touches no process, socket or file, and does not even look whether one is there",
+)
+def detection_touches_nothing(subject: Subject) -> list[Finding]:
+    """An audited process in which the markers name a path that is there."""
+    seen = touched(pieces.DETECTION, subject, kinds=PROCESS_EVENTS + SOCKET_EVENTS + FILE_EVENTS + LOOK_EVENTS)
+    return [found("D2", "audit", expected=[], got=[str(one) for one in seen])]
 
 
 @check("d3-no-shell", "D3", "one program is started, from an argument list, and no shell anywhere")
 def no_shell(subject: Subject) -> list[Finding]:
     """The source names no shell; an audited bridge starts exactly the executable with one argument."""
     source = [found("D3", "source", expected=[], got=[word for path in _modules(subject) for word in _shells(path)])]
-    started = [str(one) for one in touched(_BRIDGE, subject, kinds=PROCESS_EVENTS)]
+    started = [str(one) for one in touched(pieces.BRIDGE, subject, kinds=PROCESS_EVENTS)]
     plain = len(started) == 1 and "odd) name', 'connect']" in started[0] and "/bin/sh'" not in started[0]
     return [*source, Finding(clause="D3", ok=plain, where="audit", expected="[executable, 'connect']", got=started)]
 
@@ -179,17 +116,72 @@ def executable(_: Subject) -> list[Finding]:
     ]
 
 
+@check(
+    "d3-real-files",
+    "D3",
+    "an hc is a file that may be executed, in a folder that PATH names; its environment is the one given",
+)
+def real_files(_: Subject) -> list[Finding]:
+    """Folders with something else of that name before the right one; and what a started bridge finds around it."""
+    with tempfile.TemporaryDirectory(prefix="hc-") as folder:
+        home = Path(folder)
+        for name in ("plain", "folder", "right", "linked", "dangling", "me/.local/bin"):
+            (home / name).mkdir(parents=True)
+        (home / "plain" / "hc").write_text("no program")
+        (home / "folder" / "hc").mkdir()
+        for right in (home / "right" / "hc", home / "me" / ".local" / "bin" / "hc"):
+            right.write_text("#!/bin/sh\nenv\n")
+            right.chmod(0o700)
+        (home / "linked" / "hc").symlink_to(home / "right" / "hc")
+        (home / "dangling" / "hc").symlink_to(home / "nothing")
+        wrong = f"{home}/absent:{home}/plain:{home}/folder:{home}/dangling"
+        me = {"HOME": str(home / "me")}
+        resolved = [
+            ("PATH", {**me, "PATH": f"{wrong}:{home}/right"}, str(home / "right" / "hc")),
+            ("PATH with a link", {**me, "PATH": f"{wrong}:{home}/linked"}, str(home / "linked" / "hc")),
+            ("HOME", {**me, "PATH": wrong}, str(home / "me" / ".local" / "bin" / "hc")),
+            ("nowhere", {"PATH": wrong, "HOME": str(home / "absent")}, "hc"),
+        ]
+        files = [
+            found("D3", f"found by {where}", expected=path, got=host.resolve_hc(env)) for where, env, path in resolved
+        ]
+        given = {"PATH": SYSTEM_PATH, "HC_TERMINAL_SOCKET": "/given", "GIVEN": "1"}
+        with surrounded({**decoys(home), "LEGION_DECOY": "1"}):
+            seen = asyncio.run(_around(ProcessTransport(str(home / "right" / "hc"), given)))
+        around = {name for name in seen if name not in ("PWD", "OLDPWD", "SHLVL", "_")}
+    return [*files, found("D3", "environment of the bridge", expected=sorted(given), got=sorted(around))]
+
+
+async def _around(bridge: ProcessTransport) -> set[str]:
+    """The names of the variables that a bridge prints."""
+    said = b""
+    await bridge.open()
+    while data := await bridge.read():
+        said += data
+    await bridge.close()
+    return {line.partition("=")[0] for line in said.decode().splitlines()}
+
+
 @check("a3-no-memory-gate", "A3", "a spawn reads nothing about the machine's memory")
 def no_memory_gate(subject: Subject) -> list[Finding]:
     """No word about memory in the source; an audited spawn reads no file, starts no program that tells of memory."""
     code = {path.name: _code_of(path) for path in _modules(subject)}
     words = [f"{name}: {word}" for name, text in code.items() for word in MEMORY_WORDS if word in text]
-    seen = touched(_SPAWN, subject, kinds=FILE_EVENTS + PROCESS_EVENTS + IMPORT_EVENTS)
+    seen = touched(pieces.SPAWN, subject, kinds=FILE_EVENTS + PROCESS_EVENTS + IMPORT_EVENTS)
     asked = [str(one) for one in seen if is_about_memory(one)]
     return [found("A3", "source", expected=[], got=words), found("A3", "audit", expected=[], got=asked)]
 
 
-CHECKS: tuple[Check, ...] = (touches_nothing, no_shell, allowlist, executable, no_memory_gate)
+CHECKS: tuple[Check, ...] = (
+    touches_nothing,
+    made_in_silence,
+    detection_touches_nothing,
+    no_shell,
+    allowlist,
+    executable,
+    real_files,
+    no_memory_gate,
+)
 
 
 def is_about_memory(one: Touched) -> bool:
@@ -223,6 +215,12 @@ def _executables() -> Iterator[tuple[str, dict[str, str], set[str], str]]:
             there,
             expected,
         )
+    here = {"hc", "./hc", "/hc"}
+    for path in ("", ":", ":/two", "/one:", "::/two:"):
+        found_in = "/two/hc" if "/two" in path else "hc"
+        yield f"PATH {path!r} with an hc in the current folder", {"PATH": path}, here | {"/two/hc"}, found_in
+    yield "no PATH with an hc in the current folder", {}, here, "hc"
+    yield "an empty HC_BIN", {"HC_BIN": "", "PATH": "/one"}, {"/one/hc"}, "/one/hc"
 
 
 class _Nobody:

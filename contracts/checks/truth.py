@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from pathlib import Path
+from typing import Any, Final, Literal
 
 from contracts.checks.base import Check, Subject, check, found
+from contracts.hosts.environment import decoys, surrounded
 from contracts.records import Finding
 from legion_terminal import host, routing
 from legion_terminal.errors import SupervisorError
@@ -37,10 +39,28 @@ MARKERS: Mapping[str, tuple[dict[str, str], bool]] = {
 }
 """Environments, and whether they are the inside of an hc terminal (D2)."""
 
+STAND_INS: Mapping[str, tuple[dict[str, str], bool]] = {
+    "HC_SOCKET for the socket": ({"HC_SOCKET": SOCKET, "HC_TERMINAL_ID": "t7"}, False),
+    "HC_SESSION for the id": ({"HC_TERMINAL_SOCKET": SOCKET, "HC_SESSION": "t7"}, False),
+    "both markers, TERM=dumb": ({"HC_TERMINAL_SOCKET": SOCKET, "HC_TERMINAL_ID": "t7", "TERM": "dumb"}, True),
+    "both markers, a subagent": (
+        {"HC_TERMINAL_SOCKET": SOCKET, "HC_TERMINAL_ID": "t7", "PI_SUBAGENT_DEPTH": "2", "CI": "1"},
+        True,
+    ),
+    "markers of white space": ({"HC_TERMINAL_SOCKET": " ", "HC_TERMINAL_ID": "\t"}, True),
+    "white space and nothing": ({"HC_TERMINAL_SOCKET": " ", "HC_TERMINAL_ID": ""}, False),
+}
+"""Further environments for D2 alone: what stands in for no marker, and what takes none away."""
+
+TRUTHY: Final[tuple[Any, ...]] = (1, "yes", "true", "false", [0], None, 0, "")
+"""Values of `worktree` that are not true itself."""
+
 OTHER_ROLES = ("worker", "scout", "vexillatio", "utility", "legatus", "Centurion", "CENTURION", " centurion", "")
 """Roles that hold no worktree; some of them only look like the one that does."""
 
 REFUSED: Final = "refused"
+IN_PROCESS_REFUSAL: Final = "an in-process agent cannot hold a worktree"
+"""The words with which a worktree in process is refused; they are not to change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +104,23 @@ def _arbitrated(rows: Iterator[Row], clause: str) -> list[Finding]:
 
 @check("d1-scope", "D1", "only a centurion with a worktree inside hc reaches the terminal mode")
 def scope(_: Subject) -> list[Finding]:
-    """Inside hc: every row of the table."""
-    return _arbitrated((row for row in table() if MARKERS[row.markers][1]), "D1")
+    """Inside hc: every row of the table; and what only looks like a worktree."""
+    env = MARKERS["both markers"][0]
+    like = [
+        found("D1", f"worktree = {value!r}", expected="inprocess", got=routing.arbitrate("centurion", value, env))
+        for value in TRUTHY
+    ]
+    return _arbitrated((row for row in table() if MARKERS[row.markers][1]), "D1") + like
 
 
 @check("d2-markers", "D2", "two variables that are not empty decide, and nothing else in the environment does")
 def markers(_: Subject) -> list[Finding]:
-    """Every environment of the table."""
-    return [
-        found("D2", name, expected=inside, got=host.terminal_host_available(env))
-        for name, (env, inside) in MARKERS.items()
-    ]
+    """Every environment of the table and of D2's own, while this process's environment says something else."""
+    with surrounded(decoys(Path("/nowhere"))):
+        return [
+            found("D2", name, expected=inside, got=host.terminal_host_available(env))
+            for name, (env, inside) in {**MARKERS, **STAND_INS}.items()
+        ]
 
 
 @check("i1-truth-table", "I1", "without both markers every role gets the mode that it always had")
@@ -112,8 +138,14 @@ def defaults(_: Subject) -> list[Finding]:
 
 @check("i6-one-role", "I6", "a worktree is refused to every other role before anything is started")
 def one_role(_: Subject) -> list[Finding]:
-    """Rows with a worktree, as they are really routed."""
-    return [found("I6", row.where, expected=row.spawn, got=_spawned(row)) for row in table() if row.worktree]
+    """Rows with a worktree, as they are really routed; and the guard by itself, in each mode."""
+    rows = [found("I6", row.where, expected=row.spawn, got=_spawned(row)) for row in table() if row.worktree]
+    guard = [
+        found("I6", f"guard, {role!r}, {mode}", expected=_guarded(role, mode), got=_guard(role, mode))
+        for role in ("centurion", "scout", "")
+        for mode in SPAWN_MODES
+    ]
+    return rows + guard
 
 
 @check("a2-unreachable", "A2", "no role but centurion ever arrives at the mode whose overlay cannot delete")
@@ -129,6 +161,21 @@ def unreachable(_: Subject) -> list[Finding]:
         )
         for row in rows
     ]
+
+
+def _guarded(role: str, mode: SpawnMode) -> str:
+    if role != "centurion":
+        return REFUSED
+    return IN_PROCESS_REFUSAL if mode == "inprocess" else "allowed"
+
+
+def _guard(role: str, mode: SpawnMode) -> str:
+    """What the spawn guard says to a worktree: its code for another role, its frozen words for an in-process child."""
+    try:
+        routing.check_spawn(mode, request(role, worktree=True))
+    except SupervisorError as error:
+        return error.message if role == "centurion" else REFUSED if error.code == "worktree-refused" else error.code
+    return "allowed"
 
 
 CHECKS: tuple[Check, ...] = (scope, markers, outside, defaults, one_role, unreachable)

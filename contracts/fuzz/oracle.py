@@ -156,9 +156,9 @@ def overdue(history: History, now_ms: float) -> list[str]:
 def essence(history: History) -> History:
     """The part of a history on which anything that is still to come can depend; all of it once something has ended it.
 
-    Whatever is appended to both, later than all that is there, the outcomes that are right from then on are the same: of
-    what was seen, only the newest look at our terminal, a miss since, and that there was a first look at all. It is for
-    telling histories apart, never for judging one.
+    Whatever is appended to both, later than all that is there, the outcomes that are right from then on are the same.
+    Of looks that ended nothing these remain: the newest at our terminal, a miss since, and that there was a first one.
+    It is for telling histories apart, never for judging one.
     """
     looks = history.looks
     telling = [look for look in looks if not isinstance(look, Failed)]
@@ -168,8 +168,12 @@ def essence(history: History) -> History:
         return history
     ours = [look for look in looks if _shows_ours(look)]
     trailing = [] if not telling or _shows_ours(telling[-1]) else [telling[-1]]
+    newest = history.prompts[-1] if history.prompts else Prompt(at_ms=history.started_ms, turn=history.prompt_turn)
+    answered = [look for look in ours[-1:] if isinstance(look, Seen) and satisfies(newest.turn, look)]
+    before = answered[-1].turn if answered else newest.turn  # what came before the prompt never answers it
     return History(
-        prompt_turn=history.prompts[-1].turn if history.prompts else history.prompt_turn,
+        prompt_turn=before,
+        prompts=(newest,) if answered else (),
         timeout_ms=history.timeout_ms,
         looks=(*[Failed(at_ms=look.at_ms) for look in looks[:1]], *ours[-1:], *trailing),
         started_ms=history.started_ms,

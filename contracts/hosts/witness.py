@@ -76,17 +76,29 @@ def make_repository(path: Path) -> None:
 
 
 def repository_state(path: Path) -> dict[str, str]:
-    """What a supervisor must leave as it is: tree, worktree list, refs, head and local configuration."""
-    return {what: _git(path, *args) for what, args in _QUESTIONS}
+    """What a supervisor must leave as it is: tree, worktrees, refs, head, local configuration, git's own files."""
+    return {what: _git(path, *args) for what, args in _QUESTIONS} | {"inside": _inside_git(path / ".git")}
+
+
+def _inside_git(folder: Path) -> str:
+    """Each of git's own files and its size, but for the index, which a mere look may write anew."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "index")
+    return "".join(f"{path.relative_to(folder)} {path.stat().st_size}\n" for path in files)
 
 
 def repository_changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
     """In words, each part of the state that is not the same any more."""
     return [
-        f"{what} was {before[what].strip()!r}, is {after.get(what, '').strip()!r}"
-        for what in before
-        if before[what] != after.get(what)
+        f"{what} was {_lines_of(before[what], but=now)!r}, is {_lines_of(now, but=before[what])!r}"
+        for what, now in ((what, after.get(what, "")) for what in before)
+        if before[what] != now
     ]
+
+
+def _lines_of(text: str, *, but: str) -> str:
+    """The lines that the other text does not have."""
+    others = set(but.splitlines())
+    return "\n".join(line for line in text.strip().splitlines() if line not in others)
 
 
 def _git(cwd: Path, *args: str) -> str:

@@ -80,9 +80,11 @@ class Moment:
 def read_runs(path: Path) -> list[Run]:
     """The runs in a recording file: an object of name to `{"events": [[seconds, kind, text], ...], "exit": code}`."""
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
+        with path.open("rb") as stream:  # what has no size, such as a device, has an end here too
+            data = stream.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
             raise RecordingError(path, "", f"larger than {MAX_FILE_BYTES} bytes")
-        document = json.loads(path.read_bytes(), object_pairs_hook=lambda pairs: _unique(path, pairs))
+        document = json.loads(data, object_pairs_hook=lambda pairs: _unique(path, pairs))
     except OSError as error:
         raise RecordingError(path, "", error.strerror or "cannot be read") from error
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from contracts.judging.match import MISSING, differences
 from contracts.judging.traces import Who, calls, cost_ms, find_child, in_order, received, starts
 from contracts.loading.rules import clauses_of
-from contracts.records import Finding, RunRecord, RunVerdict, StepRecord, Verdict
+from contracts.records import UNEXPECTED, Finding, RunRecord, RunVerdict, StepRecord, Verdict
 from contracts.running.placeholders import fill
 from contracts.scenario import Expect, Scenario, Step
 
@@ -78,7 +78,10 @@ def _step(step: Step, told: StepRecord | None, where: str, clause: str, fills: d
     if told is None or (told.returned is None and told.raised is None):
         yield Finding(clause=clause, ok=False, where=where, expected=f"{step.do} comes back", got=_never(told))
         return
-    if step.raises is not None:
+    if told.raised is not None and told.raised.get("code") == UNEXPECTED:
+        wanted = f"{step.do} succeeds" if step.raises is None else fill(step.raises, fills, step.child)
+        yield Finding(clause=clause, ok=False, where=_place(step, where), expected=wanted, got=_error(told.raised))
+    elif step.raises is not None:
         yield from _raises(fill(step.raises, fills, step.child), told, f"{where}.raises", clause)
     elif told.raised is not None:
         yield Finding(clause=clause, ok=False, where=where, expected=f"{step.do} succeeds", got=_error(told.raised))
@@ -87,6 +90,10 @@ def _step(step: Step, told: StepRecord | None, where: str, clause: str, fills: d
     for name, pattern, got in (("at", step.at, told.at_ms), ("took", step.took, told.took_ms)):
         if pattern is not None:
             yield from _compare(pattern, got, f"{where}.{name}", clause)
+
+
+def _place(step: Step, where: str) -> str:
+    return where if step.raises is None else f"{where}.raises"
 
 
 def _never(told: StepRecord | None) -> str:

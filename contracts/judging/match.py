@@ -9,6 +9,7 @@ or operators over it) · `absent = true` (the key is not there or null) · `any 
 
 import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
@@ -22,6 +23,11 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
+
+SLIP: Final = 0.75
+"""How near (of 1) a key must be to the name of a test to be taken for a slip of the pen."""
+NO_SLIPS: Final = frozenset({"note", "started", "status"})
+"""Keys of results and calls that are near to the name of a test and yet meant."""
 
 MAX_DEPTH = 32
 """Deeper than this no expectation is followed."""
@@ -175,7 +181,22 @@ def pattern_faults(pattern: Any, field: str = "") -> list[tuple[str, str]]:
         return []
     if is_operators(pattern):
         return [fault for key, value in pattern.items() for fault in _operator_faults(key, value, _join(field, key))]
-    return [fault for key, value in pattern.items() for fault in pattern_faults(value, _join(field, key))]
+    return [
+        fault
+        for key, value in pattern.items()
+        for fault in (*_slips(key, pattern, _join(field, key)), *pattern_faults(value, _join(field, key)))
+    ]
+
+
+def _slips(key: str, pattern: Mapping[str, Any], field: str) -> list[tuple[str, str]]:
+    """The mistake of a key in a table that is compared literally, when a test on one value was meant."""
+    if key in OPERATORS:
+        others = ", ".join(repr(other) for other in pattern if other not in OPERATORS)
+        return [(field, f"is a test on one value and cannot stand beside {others}")]
+    if key in NO_SLIPS:
+        return []
+    near = get_close_matches(key, OPERATORS, n=1, cutoff=SLIP)
+    return [(field, f"there is no test {key!r}; did you mean {near[0]!r}?")] if near else []
 
 
 def _operator_faults(key: str, value: Any, field: str) -> list[tuple[str, str]]:

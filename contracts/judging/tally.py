@@ -28,7 +28,9 @@ class ClauseRow(Record, frozen=True):
     """What the runs say of one clause.
 
     `scenarios`, `socket`, `checks`: how many scenarios, scenarios over the socket and checks gave evidence.
-    `failed_level`: the weightiest level at which it failed (`must` fails the gate, `should` only under strict).
+    `failed`: statements that did not hold and weigh as much as the clause. `warnings`: those that weigh less, because
+    their scenario does; the clause holds all the same. `failed_level`: the weightiest level at which it failed (`must`
+    fails the gate, `should` only under strict).
     `cost_ms`: for a hazard, the longest time lost. `avoided`: scenarios whose bad end did not occur.
     """
 
@@ -41,6 +43,7 @@ class ClauseRow(Record, frozen=True):
     checks: int = 0
     statements: int = 0
     failed: list[Failure] = []
+    warnings: list[Failure] = []
     errored: list[str] = []
     skipped: list[str] = []
     failed_level: Level | None = None
@@ -60,9 +63,12 @@ class Totals(Record, frozen=True):
     real_ms: int
 
 
-def clause_table(clauses: Clauses, verdicts: Sequence[RunVerdict]) -> list[ClauseRow]:
-    """One row for each clause, in the order of the clauses. A clause without evidence is unproven."""
-    return [_row(clause, verdicts) for clause in clauses.values()]
+def clause_table(clauses: Clauses, verdicts: Sequence[RunVerdict], *, strict: bool = False) -> list[ClauseRow]:
+    """One row for each clause, in the order of the clauses. A clause without evidence is unproven.
+
+    A statement of a should scenario that does not hold is only a warning for a must clause, except under `strict`.
+    """
+    return [_row(clause, verdicts, strict) for clause in clauses.values()]
 
 
 def effective_level(run: Level, clause: Level) -> Level:
@@ -75,11 +81,12 @@ def _heaviest(levels: Sequence[Level]) -> Level | None:
     return next((level for level in order if level in levels), None)
 
 
-def _row(clause: Clause, verdicts: Sequence[RunVerdict]) -> ClauseRow:
+def _row(clause: Clause, verdicts: Sequence[RunVerdict], strict: bool) -> ClauseRow:
     concerned = [verdict for verdict in verdicts if clause.id in _spoken(verdict)]
     evidence = [verdict for verdict in concerned if _is_evidence(verdict, clause)]
     scenarios = {verdict.scenario for verdict in evidence if verdict.host != "check"}
-    failed = _failures(clause, evidence)
+    found = _failures(clause, evidence)
+    failed = [failure for failure in found if strict or failure.level == clause.level]
     hazards = [verdict for verdict in evidence if verdict.verdict == "hazard"]
     return ClauseRow(
         id=clause.id,
@@ -91,6 +98,7 @@ def _row(clause: Clause, verdicts: Sequence[RunVerdict]) -> ClauseRow:
         checks=sum(verdict.host == "check" for verdict in evidence),
         statements=sum(finding.clause == clause.id for verdict in evidence for finding in verdict.findings),
         failed=failed,
+        warnings=[failure for failure in found if failure not in failed],
         errored=[f"{verdict.scenario} ({verdict.host})" for verdict in concerned if verdict.verdict == "errored"],
         skipped=[f"{verdict.scenario}: {verdict.why}" for verdict in concerned if verdict.verdict == "skipped"],
         failed_level=_heaviest([failure.level for failure in failed]),
@@ -180,7 +188,7 @@ def outcome(
     filtered, so that a clause that gates and has no evidence fails it.
     """
     gating = ("must", "should") if strict else ("must",)
-    if any(row.failed_level in gating for row in rows):
+    if any(failure.level in gating for row in rows for failure in (*row.failed, *row.warnings)):
         return "fails"
     if any(verdict.verdict == "errored" for verdict in verdicts):
         return "errored"

@@ -7,8 +7,19 @@ from contracts.loading.files import (
     ScenarioError,
     line_in,
     lint,
+    lint_summary,
     load_all,
     load_scenario,
 )
 
-__all__ = ["SCENARIOS", "Catalogue", "Loaded", "ScenarioError", "line_in", "lint", "load_all", "load_scenario"]
+__all__ = [
+    "SCENARIOS",
+    "Catalogue",
+    "Loaded",
+    "ScenarioError",
+    "line_in",
+    "lint",
+    "lint_summary",
+    "load_all",
+    "load_scenario",
+]

@@ -11,7 +11,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from contracts.clauses import Clauses, load_clauses
-from contracts.loading.rules import Problem, scenario_problems
+from contracts.loading.problem import Problem
+from contracts.loading.rules import scenario_problems
 from contracts.scenario import Scenario
 from hc_sim.script.toml import FileError, line_of, read_toml
 
@@ -99,6 +100,8 @@ def scenario_files(roots: Iterable[Path]) -> Iterator[Path]:
     for root in roots:
         if not root.exists():
             raise ScenarioError([FileError(str(root), 0, "", "no such file or folder")])
+        if not (root.is_file() or root.is_dir()):
+            raise ScenarioError([FileError(str(root), 0, "", "neither a file nor a folder")])
         for path in [root] if root.is_file() else sorted(root.rglob("*.toml")):
             count += 1
             if count > MAX_FILES:
@@ -134,7 +137,12 @@ def lint(roots: Sequence[Path]) -> tuple[int, list[str]]:
         if scenario.id in seen:
             lines.append(str(_file_error(path, "id", f"{scenario.id} is already the id of {seen[scenario.id]}")))
         seen.setdefault(scenario.id, path)
-    return len(seen), lines
+    return len(seen), lines or ([] if seen else ["there is no scenario file in " + ", ".join(map(str, roots))])
+
+
+def lint_summary(good: int, mistakes: int) -> str:
+    """`1 scenario is good, 2 mistakes`."""
+    return f"{good} scenario{' is' if good == 1 else 's are'} good, {mistakes} mistake{'' if mistakes == 1 else 's'}"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -145,5 +153,5 @@ def main(arguments: Sequence[str]) -> int:
         good, lines = 0, [str(problem) for problem in error.problems]
     for line in lines:
         sys.stderr.write(f"{line}\n")
-    sys.stdout.write(f"{good} scenarios are good, {len(lines)} mistakes\n")
+    sys.stdout.write(f"{lint_summary(good, len(lines))}\n")
     return 2 if lines else 0

@@ -9,7 +9,7 @@ from contracts.scenario import Step
 from contracts.sut.base import ERROR_KEYS, RESULTS
 
 FORBIDDEN_CLAIMS: Final[Mapping[str, frozenset[str]]] = {
-    "D10": frozenset(("clearQueued", "cleared", "clearedQueue", "queued", "disposition")),
+    "D10": frozenset(("clearQueued", "cleared", "clearedQueue", "clearedQueued", "queued", "disposition")),
     "D12": frozenset(("inFlightTool", "inFlightToolStack", "lastEventAt")),
 }
 """Names that no result may have, by the clause that forbids them: scenarios state their absence on purpose."""

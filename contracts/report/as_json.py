@@ -47,6 +47,8 @@ def _clause(row: ClauseRow) -> dict[str, Any]:
         "statements": row.statements,
         "failed": [_failure(failure) for failure in row.failed],
     }
+    if row.warnings:
+        entry["warnings"] = [_failure(failure) for failure in row.warnings]
     if row.failed_level is not None:
         entry["failedLevel"] = row.failed_level
     if row.errored:

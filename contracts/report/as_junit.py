@@ -1,10 +1,11 @@
 """The report as JUnit XML: one suite of clauses, one of scenario runs and checks."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from contracts.judging.tally import ClauseRow, effective_level
+from contracts.judging.tally import ClauseRow, Failure, effective_level
 from contracts.records import RunVerdict
 from contracts.report.content import Content, evidence, failed, reproduce, seconds, show
 
@@ -15,7 +16,8 @@ def as_junit(content: Content) -> str:
     """The whole report as an XML document.
 
     What fails the gate is a failure, what broke is an error. A failed should clause that does not fail the gate, a
-    skipped and an unproven one are `skipped` with the reason, so that a CI shows them and stays as green as the gate.
+    skipped and an unproven one are `skipped` with the reason, so that a CI shows them and stays as green as the gate. A
+    clause that holds with warnings passed, and its output has them.
     """
     root = Element("testsuites", name="legion-contracts", time=f"{content.seconds:.3f}")
     clauses = SubElement(root, "testsuite", name="clauses")
@@ -42,8 +44,9 @@ def as_junit(content: Content) -> str:
 
 
 def _clause(content: Content, row: ClauseRow, case: Element) -> None:
-    SubElement(case, "system-out").text = _clean(f"{row.level}: {row.title}. {evidence(row)}")
-    lines = [f"{one.scenario} ({one.host}) {_differs(one.finding.where, one.finding)}" for one in row.failed]
+    warned = [f"warning: {line}" for line in _lines(row.warnings)]
+    SubElement(case, "system-out").text = _clean("\n".join([f"{row.level}: {row.title}. {evidence(row)}", *warned]))
+    lines = _lines(row.failed)
     if row.verdict == "fail":
         kind = "failure" if content.gates(row.failed_level) else "skipped"
         _say(case, kind, f"{row.id} does not hold ({row.failed_level})", lines)
@@ -54,6 +57,10 @@ def _clause(content: Content, row: ClauseRow, case: Element) -> None:
         _say(case, "failure" if fails else "skipped", f"{row.id} is unproven: no scenario or check gave evidence", [])
     elif row.verdict == "skipped":
         _say(case, "skipped", f"{row.id} was skipped", row.skipped)
+
+
+def _lines(failures: Sequence[Failure]) -> list[str]:
+    return [f"{one.scenario} ({one.host}) {_differs(one.finding.where, one.finding)}" for one in failures]
 
 
 def _run(content: Content, verdict: RunVerdict, case: Element, gates: bool) -> None:

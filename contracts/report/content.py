@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from contracts.judging.match import MISSING
-from contracts.judging.tally import ClauseRow, Outcome, Totals
+from contracts.judging.tally import ClauseRow, Failure, Outcome, Totals
 from contracts.records import Finding, RunVerdict
 from contracts.scenario import Level
 
@@ -86,9 +86,11 @@ def plural(count: int, word: str) -> str:
 
 
 def verdict_word(content: Content, row: ClauseRow) -> str:
-    """The word for a clause: a failure that leaves the gate open is a warning, an absent hazard was avoided."""
+    """The word for a clause: what fails and leaves the gate open is a warning, an absent hazard was avoided."""
     if row.verdict == "fail":
         return "FAIL" if content.gates(row.failed_level) else "warn"
+    if row.warnings and row.verdict == "pass":
+        return "warn"
     if row.level == "hazard" and row.verdict == "pass":
         return "avoided"
     return row.verdict
@@ -108,11 +110,16 @@ def evidence(row: ClauseRow) -> str:
     if row.errored:
         parts.append(f"{len(row.errored)} errored")
     if row.failed:
-        runs = {(failure.scenario, failure.host) for failure in row.failed}
-        parts.append(f"{len(runs)} failed")
+        parts.append(f"{_runs(row.failed)} failed")
+    if row.warnings:
+        parts.append(plural(_runs(row.warnings), "warning"))
     if row.cost_ms is not None:
         parts.append(f"up to {seconds(row.cost_ms)} lost")
     return ", ".join(parts) or "no evidence"
+
+
+def _runs(failures: Sequence[Failure]) -> int:
+    return len({(failure.scenario, failure.host) for failure in failures})
 
 
 def summary(content: Content) -> str:

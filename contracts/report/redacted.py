@@ -1,11 +1,12 @@
 """What a run found, without what looks like a secret: for every report, unless somebody asks for all of it."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TypeVar
 
 import msgspec
 
-from contracts.judging.tally import ClauseRow
+from contracts.judging.tally import ClauseRow, Failure
 from contracts.records import Finding, RunRecord, RunVerdict
 from contracts.report.content import Content
 from hc_sim.redact import redact, redact_struct, redact_text, redact_value
@@ -43,8 +44,11 @@ def record_without_secrets(record: RunRecord) -> RunRecord:
 
 
 def _row(row: ClauseRow) -> ClauseRow:
-    failed = [msgspec.structs.replace(failure, finding=_finding(failure.finding)) for failure in row.failed]
-    return msgspec.structs.replace(row, failed=failed)
+    return msgspec.structs.replace(row, failed=_failures(row.failed), warnings=_failures(row.warnings))
+
+
+def _failures(failures: Sequence[Failure]) -> list[Failure]:
+    return [msgspec.structs.replace(failure, finding=_finding(failure.finding)) for failure in failures]
 
 
 def _finding(finding: Finding) -> Finding:

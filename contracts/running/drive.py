@@ -1,17 +1,19 @@
 """Carry out the drive of a scenario: calls on the system under test and moves of the world, step by step.
 
-A failure that the system reports (`SutError`) is a result like any other. Anything else that goes wrong ends the drive
-with `DriveError`: then the run proves nothing, and is errored.
+A failure that the system reports (`SutError`) is a result like any other, and so is an exception that it lets out: that
+one is on record with the code `unexpected`. Anything else that goes wrong ends the drive with `DriveError`: then the
+run proves nothing, and is errored.
 """
 
 import asyncio
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from contracts.records import StepRecord
+from contracts.records import UNEXPECTED, StepRecord
 from contracts.running.placeholders import fill
 from contracts.scenario import Scenario, Step
 from contracts.sut.base import DEFAULT_WAIT_MS, METHODS, Sut, SutError
+from hc_sim.clock import VirtualDeadlock, VirtualTimeError
 
 DEFAULT_HANDLE = "alpha"
 DEFAULT_RUN_ID = "run00001"
@@ -30,7 +32,7 @@ MOVES: Mapping[str, frozenset[str]] = {
 
 
 class DriveError(Exception):
-    """The drive could not be carried out: a mistake of the scenario, or a system under test that broke."""
+    """The drive could not be carried out: a mistake of the scenario, or a world that broke."""
 
 
 class Stage(Protocol):
@@ -140,7 +142,21 @@ class Drive:
             args = {**args, "child": self._tokens[step.child]}
         if step.do == "wait":
             args = {"timeoutMs": DEFAULT_WAIT_MS, "token": step.as_, **args}
-        return await self._sut.call(step.do, args)
+        return await self._ask(step.do, args)
+
+    async def _ask(self, method: str, args: dict[str, Any]) -> dict[str, Any]:
+        """One call on the system. Raises `SutError` for its failures, those too that it never meant to report."""
+        try:
+            return await self._sut.call(method, args)
+        except (SutError, VirtualDeadlock, VirtualTimeError):
+            raise
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise  # the drive is cut short from outside
+            raise SutError(_unexpected(error)) from error
+        except Exception as error:
+            raise SutError(_unexpected(error)) from error
 
     async def _spawn(self, step: Step, args: dict[str, Any]) -> dict[str, Any]:
         handle = str(args.get("handle", DEFAULT_HANDLE))
@@ -158,7 +174,7 @@ class Drive:
         fills = self._stage.fills
         name = step.as_ or handle
         fills[f"session:{name}"] = str(params["sessionFile"])
-        returned = await self._sut.call("spawn", params)
+        returned = await self._ask("spawn", params)
         self._tokens[name] = str(returned["child"])
         terminal = str(returned.get("name") or "")
         self.children[name] = terminal
@@ -184,7 +200,7 @@ class Drive:
             case "cancel":
                 for name in step.of:
                     self._named(name)
-                    await self._sut.call("cancel", {"token": name})
+                    await self._ask("cancel", {"token": name})
             case "write":
                 self._stage.write(str(args["file"]), str(args.get("text", "")), append=bool(args.get("append", False)))
             case _:
@@ -205,6 +221,10 @@ class Drive:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*self._background.values(), return_exceptions=True)
+
+
+def _unexpected(error: BaseException) -> dict[str, Any]:
+    return {"code": UNEXPECTED, "message": str(error), "type": type(error).__name__}
 
 
 def _untold(index: int, step: Step, started: int = 0) -> StepRecord:

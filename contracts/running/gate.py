@@ -57,7 +57,7 @@ def run_gate(
         checks=check_ids(selection, engine),
     )
     verdicts = [judged(result) for result in results]
-    rows = clause_table(selection.clauses, verdicts)
+    rows = clause_table(selection.clauses, verdicts, strict=strict)
     complete = not selection.filtered or selection.by_clause
     files = {entry.scenario.id: entry.path for entry in selection.entries}
     return Content(

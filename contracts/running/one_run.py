@@ -14,7 +14,7 @@ import msgspec
 
 from contracts.hosts import Built, Folder, MemoryHost, MemoryLoop, SocketHost, WorldError, build, world_folder
 from contracts.hosts.aftermath import end_leftovers, set_timers, take_stock, what_is_left
-from contracts.hosts.environment import hermetic_process
+from contracts.hosts.environment import decoys, hermetic_process
 from contracts.hosts.starts import counting_git, is_git
 from contracts.hosts.witness import GitMissingError, git_calls
 from contracts.records import Aftermath, RunRecord
@@ -61,7 +61,7 @@ def run_scenario(scenario: Scenario, host: HostName, sut_factory: SutFactory | N
     if scenario.time == _OTHER_TIME[host]:
         errored = NO_VIRTUAL_SOCKET if host == "socket" else NO_REAL_MEMORY
     else:
-        with world_folder() as folder, hermetic_process(folder.witness):
+        with world_folder() as folder, hermetic_process(folder.witness, _decoys(scenario, folder)):
             errored = _attempt(scenario, host, sut_factory or PythonSut, folder, run)
             if run.refused:
                 errored = _weigh_refusals(run, folder, errored)
@@ -78,6 +78,10 @@ def run_scenario(scenario: Scenario, host: HostName, sut_factory: SutFactory | N
         real_ms=round((time.monotonic() - begun) * 1_000),
         virtual_ms=run.virtual_ms,
     )
+
+
+def _decoys(scenario: Scenario, folder: Folder) -> dict[str, str]:
+    return decoys(folder.path) if scenario.world.decoys else {}
 
 
 def _attempt(scenario: Scenario, host: HostName, factory: SutFactory, folder: Folder, run: _Run) -> str | None:

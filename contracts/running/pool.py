@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from contracts.hosts.environment import scrub
-from contracts.hosts.folder import ROOM_BYTES, private_folder
+from contracts.hosts.folder import ROOM_BYTES, SOCKET_PATH_BYTES, private_folder
 from contracts.running.processes import end, left_over
 
 Payload = TypeVar("Payload")
@@ -34,10 +34,18 @@ MAX_DEAD_STARTS = 8
 """How many workers may be lost before any has answered; then what is left is given up instead of tried one by one."""
 STOP_S = 2.0
 """How long a worker may take to leave when it is asked to."""
+AGAIN_S = 1.0
+"""How often a job in this process is told to stop."""
 TAIL_BYTES = 2_000
 """How much of a dead worker's error output is shown."""
+LISTENER_BYTES = 12
+"""What `pymp-XXXXXXXX/listener-XXXXXXXX` needs more than a run does."""
 PRELOADED = ("contracts.running.runner", "contracts.checks", "contracts.judging.judge", "click")
 """Imported once, before workers are forked from it."""
+
+
+MODULE_VARIABLES = ("PYTHONSAFEPATH", "PYTHONPATH")
+"""What tells a new interpreter where to import from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,10 @@ class WorkFailedError(Exception):
     """The work function raised; the message carries the worker's own words."""
 
 
+class OverLimit(SystemExit):
+    """A job in this process was over its limit. An exit, because event loops and programs let nothing else through."""
+
+
 def default_workers() -> int:
     """Two a processor and two more: runs over a real socket spend most of their time waiting."""
     return min(MAX_WORKERS, 2 * (os.cpu_count() or 1) + 2)
@@ -78,27 +90,44 @@ def run_jobs(
 
     `work` and the payloads must be picklable. `failed` makes the result of a job whose worker died, raised or took too
     long, from words that say which. `on_result` is called in this process, with the job's index, as results come in.
-    `workers` = 0 runs everything here, one after the other and without limits.
+    `workers` = 0 runs everything here, one after the other; the limits hold there too, as far as a signal can reach.
     """
     tell = on_result or _nobody
     if workers == 0:
         return _inline(work, jobs, failed, tell)
     count = min(workers or default_workers(), len(jobs), MAX_WORKERS)
-    with _leaving_on_sigterm(), contextlib.closing(_Pool(work, jobs, failed, tell)) as pool:
+    with _leaving_on_signals(), _short_names(), contextlib.closing(_Pool(work, jobs, failed, tell)) as pool:
         return pool.run(count)
 
 
 @contextlib.contextmanager
-def _leaving_on_sigterm() -> Iterator[None]:
-    """Within: a SIGTERM ends this process the way a Ctrl-C does, so that nothing is left behind."""
+def _leaving_on_signals() -> Iterator[None]:
+    """Within: SIGTERM and SIGHUP end this process the way a Ctrl-C does, so that nothing is left behind.
+
+    Who is deaf to one of them (nohup) stays so.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, _leave)
+    heard = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, _leave) for number in heard}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _short_names() -> Iterator[None]:
+    """Within: temporary names are short enough for the sockets that worker processes are started over."""
+    before = tempfile.tempdir
+    if len(os.fsencode(tempfile.gettempdir())) > SOCKET_PATH_BYTES - ROOM_BYTES - LISTENER_BYTES:
+        tempfile.tempdir = "/tmp"  # noqa: S108 - what is made there is private and has a random name
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
 
 
 def _leave(number: int, _: object) -> None:
@@ -160,7 +189,8 @@ class _Pool(Generic[Payload, Result]):
         self._started += 1
         ours, theirs = multiprocessing.Pipe()
         process = self._context.Process(target=_serve, args=(theirs, self._work, str(folder)), daemon=True)
-        process.start()
+        with _same_modules():
+            process.start()
         theirs.close()
         worker: _Worker[Payload] = _Worker(process, ours, folder)
         self._workers.append(worker)
@@ -222,7 +252,10 @@ def _inline(
     results = []
     for index, job in enumerate(jobs):
         try:
-            result = work(job.payload)
+            with _limited(job.limit_ms):
+                result = work(job.payload)
+        except OverLimit:
+            result = failed(job.payload, "was still running at its hard limit, and was stopped")
         except Exception as error:
             result = failed(job.payload, _words(error))
         results.append(result)
@@ -230,16 +263,43 @@ def _inline(
     return results
 
 
+@contextlib.contextmanager
+def _limited(limit_ms: int) -> Iterator[None]:
+    """Within: `OverLimit` is raised in the main thread when the limit is over, and again each second until it is heard.
+
+    In another thread, which no signal reaches, there is no limit.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _over)
+    signal.setitimer(signal.ITIMER_REAL, limit_ms / 1_000, AGAIN_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _over(_: int, __: object) -> None:
+    raise OverLimit
+
+
 def _serve(link: Connection, work: Callable[[Any], Any], folder: str) -> None:
     """The life of a worker: alone in its group, deaf to Ctrl-C, its words in a file, nothing foreign around it."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    said = os.open(_said(Path(folder)), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        said = os.open(_said(Path(folder)), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except FileNotFoundError:
+        return  # the pool was closed before this worker began
     os.dup2(said, sys.__stdout__.fileno() if sys.__stdout__ else 1)
     os.dup2(said, sys.__stderr__.fileno() if sys.__stderr__ else 2)
     os.close(said)
     tempfile.tempdir = folder
     os.environ["TMPDIR"] = folder
+    for name in MODULE_VARIABLES:
+        os.environ.pop(name, None)
     scrub(os.environ)
     with contextlib.suppress(EOFError, OSError):  # the parent is gone, and so is the reason to go on
         while (payload := link.recv()) is not None:
@@ -251,6 +311,26 @@ def _serve(link: Connection, work: Callable[[Any], Any], folder: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     with contextlib.suppress(OSError):
         Path(folder).parent.rmdir()  # only the last worker can, and only when the parent could not
+
+
+@contextlib.contextmanager
+def _same_modules() -> Iterator[None]:
+    """Within: a process that is started imports what this one would, and nothing from the folder it stands in.
+
+    The server that workers are forked from would otherwise look into the current folder first.
+    """
+    places = os.pathsep.join(str(Path(place).absolute()) for place in sys.path)
+    ours = dict(zip(MODULE_VARIABLES, ("1", places), strict=True))
+    before = {name: os.environ.get(name) for name in ours}
+    os.environ.update(ours)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _context() -> "ForkServerContext | SpawnContext":

@@ -1,8 +1,9 @@
 """The Python supervisor as a system under test: `legion_terminal` behind the calls of `contracts.sut.base`."""
 
 import asyncio
+import dataclasses
 import itertools
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 from contracts.sut.base import DEFAULT_WAIT_MS, METHODS, SPAWN_PARAMS, SutError, SutSetup
@@ -26,6 +27,23 @@ _FLAGS = {
     "noContextFiles": "no_context_files",
 }
 _TEXTS = {"branch": "worktree_branch", "model": "model", "provider": "provider", "systemPrompt": "system_prompt"}
+_KEPT_OF_A_CHILD = frozenset(
+    (
+        "id",
+        "handle",
+        "runId",
+        "sessionFile",
+        "address",
+        "coreId",
+        "createdMs",
+        "argv",
+        "spawnTurn",
+        "promptId",
+        "last",
+        "retired",
+    )
+)
+"""What the supervisor keeps of a child for itself, or was told by the caller."""
 
 
 class PythonSut:
@@ -95,7 +113,7 @@ class PythonSut:
         child = await (self._router.spawn(request) if mode is None else self._forced(mode, request))
         token = f"child-{next(self._tokens)}"
         self._children[token] = child
-        return {"mode": child.mode, "name": child.name, "child": token, "promptTurn": child.prompt_turn}
+        return spell_child(child) | {"child": token}
 
     async def _forced(self, mode: object, request: SpawnRequest) -> Child:
         for known, backend in self._backends.items():
@@ -110,11 +128,11 @@ class PythonSut:
     async def _steer(self, params: dict[str, Any]) -> dict[str, Any]:
         child = self._child(params)
         result = await self._owner(child).steer(child, str(params["text"]))
-        return {"started": result.started, "promptTurn": result.prompt_turn}
+        return spell(result, always=("started",))
 
     async def _abort(self, params: dict[str, Any]) -> dict[str, Any]:
         child = self._child(params)
-        return {"status": (await self._owner(child).abort(child)).status}
+        return spell(await self._owner(child).abort(child))
 
     async def _wait(self, params: dict[str, Any]) -> dict[str, Any]:
         child = self._child(params)
@@ -143,13 +161,17 @@ class PythonSut:
         return spell_verdict(await self._owner(child).collect(child))
 
     async def _capabilities(self, params: dict[str, Any]) -> dict[str, Any]:
-        claimed = self._terminal.capabilities
-        return {"promptDisposition": claimed.prompt_disposition, "events": claimed.events}
+        """What the backend claims or the router in front of it: a claim of either is a claim."""
+        claims = [spell(self._terminal.capabilities), spell(self._router.capabilities)]
+        return {key: any(claim.get(key) for claim in claims) for claim in claims for key in claim}
 
     async def _retire(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The router is always asked, for it must not raise either; it leaves alone what it did not start."""
         child = self._child(params)
-        result = await self._owner(child).retire(child)
-        return {"ended": result.ended, "removed": result.removed, "note": result.note}
+        result = await self._router.retire(child)
+        if self._router.owner(child) is None:
+            result = await self._backends[child.mode].retire(child)
+        return spell(result, always=("note",))
 
     async def _shutdown(self, params: dict[str, Any]) -> dict[str, Any]:
         await self.close()
@@ -193,31 +215,42 @@ def spell_error(error: SupervisorError) -> dict[str, Any]:
     }
 
 
+def spell(result: Any, *, always: Collection[str] = (), names: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Every field of a result in the contracts' spelling; None is left out (D12) but for the fields in `always`.
+
+    No field is picked by name, so that one which a supervisor adds to its answers is seen. `names`: field to key, for
+    a key that is not simply the field in camelCase.
+    """
+    told = {one.name: getattr(result, one.name) for one in dataclasses.fields(result)}
+    renamed = names or {}
+    return {
+        renamed.get(name, _camel(name)): value for name, value in told.items() if value is not None or name in always
+    }
+
+
+def spell_child(child: Child) -> dict[str, Any]:
+    """What a start answers: what callers know of a child, and whatever is new in it."""
+    return {key: value for key, value in spell(child).items() if key not in _KEPT_OF_A_CHILD}
+
+
 def spell_settle(result: SettleResult) -> dict[str, Any]:
     """A settle result in the contracts' spelling; what is not known is left out (D12)."""
-    spelt: dict[str, Any] = {"settled": result.settled, "abnormal": result.abnormal}
-    optional = {
-        "reason": result.reason,
-        "exitCode": result.exit_code,
-        "signal": result.signal,
-        "lastTurn": result.last_turn,
-        "lastStatus": result.last_status,
-    }
-    return spelt | {key: value for key, value in optional.items() if value is not None}
+    return spell(result)
 
 
 def spell_observation(seen: Observation) -> dict[str, Any]:
     """One observation in the contracts' spelling."""
-    spelt: dict[str, Any] = {"turn": seen.turn, "status": seen.status, "state": seen.state}
-    optional = {"exitCode": seen.exit_code, "signal": seen.signal}
-    return spelt | {key: value for key, value in optional.items() if value is not None}
+    return spell(seen, always=("status",))
 
 
 def spell_verdict(verdict: Verdict) -> dict[str, Any]:
     """A verdict in the contracts' spelling."""
-    spelt: dict[str, Any] = {"verdict": verdict.outcome, "text": verdict.text, "badLines": verdict.bad_lines}
-    optional = {"stopReason": verdict.stop_reason, "reason": verdict.reason}
-    return spelt | {key: value for key, value in optional.items() if value is not None}
+    return spell(verdict, names={"outcome": "verdict"})
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
 
 
 async def _answer_in_process(request: SpawnRequest) -> str:

@@ -17,10 +17,12 @@ from hc_sim.redact import redact_struct
 from hc_sim.script.format import FileWrite, Finish, Step
 from hc_sim.script.toml import nearest
 from hc_sim.show import plain, show_event
-from hc_sim.trace import Event
+from hc_sim.trace import Event, weight
 
 RECENT_EVENTS = 5_000
 """Events that are kept for `trace` and `picture`."""
+RECENT_BYTES = 32 * 1024 * 1024
+"""About how many bytes of them; older ones are forgotten."""
 TRACE_LINES = 20
 """Lines that `trace` shows if nothing else is said."""
 MAX_WORDS = 64
@@ -39,12 +41,19 @@ class Feed:
     """The newest events of a core, and those who want to see each one as it comes."""
 
     def __init__(self) -> None:
-        self.recent: deque[Event] = deque(maxlen=RECENT_EVENTS)
+        self.recent: deque[Event] = deque()
+        self._weights: deque[int] = deque()
+        self._bytes = 0
         self._watchers: list[Callable[[Event], None]] = []
 
     def add(self, event: Event) -> None:
         """One more event has happened."""
         self.recent.append(event)
+        self._weights.append(weight(event))
+        self._bytes += self._weights[-1]
+        while len(self.recent) > RECENT_EVENTS or self._bytes > RECENT_BYTES:
+            self.recent.popleft()
+            self._bytes -= self._weights.popleft()
         for watcher in list(self._watchers):
             watcher(event)
 

@@ -43,7 +43,7 @@ def end(
     ending = [(entry, code, signal)]
     while ending:
         one, its_code, its_signal = ending.pop()
-        if not one.live or _lingers(world, one, now, its_code, its_signal):
+        if not one.live or one.gone or _lingers(world, one, now, its_code, its_signal):
             continue
         _end_one(world, one, now, its_code, its_signal)
         if alone or world.profile.cascade == "none" or (one is not entry and world.profile.cascade == "children"):
@@ -125,6 +125,9 @@ def remove(world: World, entry: Entry, now: int) -> None:
     if entry.gone:
         return
     live = entry.live
+    if entry.dying is not None:  # an end that was under way has nothing left to end
+        entry.dying.cancel()
+        entry.dying = None
     children = [child for child in world.table.children(entry.address) if child.live and child.die_with_parent]
     world.table.remove(entry)
     entry.gone = True

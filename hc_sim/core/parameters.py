@@ -1,5 +1,6 @@
 """Parameters of a call as typed values, or what is wrong with them."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -26,7 +27,26 @@ def decode_params(world: World, method: str, params: Any) -> Any:
     try:
         return msgspec.convert(params, type_)
     except msgspec.ValidationError as error:
-        raise world.refusal("invalid_params", f"{method}: {error}") from error
+        raise world.refusal("invalid_params", f"{method}: {_wrong(world, str(error))}") from None
+
+
+_WRONG = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<place>.*)`)?", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(?P<name>.*)`", re.DOTALL)
+_TYPES = re.compile(r"Expected `(?P<wanted>.*)`, got `(?P<got>.*)`", re.DOTALL)
+
+
+def _wrong(world: World, said: str) -> str:
+    """What is wrong with parameters, in words and names of the wire, from what the decoder says about them."""
+    found = _WRONG.fullmatch(said)
+    what, place = (found["what"], found["place"]) if found is not None else ("", None)
+    missing, types = _MISSING.fullmatch(what), _TYPES.fullmatch(what)
+    if missing is not None and not place:
+        return f'parameter "{world.parameter_names.get(missing["name"], missing["name"])}" is missing'
+    name, inner = re.fullmatch(r"([^.\[]*)(.*)", place or "", re.DOTALL).groups()  # type: ignore[union-attr]
+    subject = f'parameter "{world.parameter_names.get(name, name)}"' + (f" at {inner}" if inner else "")
+    if types is not None:
+        return f"{subject} must be {types['wanted'].replace(' | ', ' or ')}, not {types['got']}"
+    return f"{subject} has no value that can be taken"
 
 
 def asks_for_frames(profile: WireProfile, params: Any) -> bool:

@@ -24,6 +24,13 @@ class Mistake:
     message: str
 
 
+def check_plan(plan: FaultPlan, methods: frozenset[str]) -> None:
+    """Raise `ValueError` for the first thing that is wrong with a plan, in one line."""
+    for mistake in mistakes(plan, methods):
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in mistake.path)
+        raise ValueError(f"{place.removeprefix('.')}: {mistake.message}")
+
+
 def mistakes(plan: FaultPlan, methods: frozenset[str]) -> Iterator[Mistake]:
     """Everything that is wrong with a plan that has the right types; `methods` are those that a call can have."""
     for table in FaultPlan.__struct_fields__:

@@ -12,7 +12,19 @@ import itertools
 import msgspec
 
 from hc_sim.core import Core
-from hc_sim.faults import MAX_FAULTS, ClockJump, DocumentFault, Fault, Faults, LinkFault, Parcel, Restart
+from hc_sim.faults import (
+    MAX_FAULTS,
+    ClockJump,
+    DocumentFault,
+    Fault,
+    FaultPlan,
+    Faults,
+    LinkFault,
+    Parcel,
+    Restart,
+    as_plan,
+)
+from hc_sim.faults.check import check_plan
 from hc_sim.faults.course import Course
 from hc_sim.hub.agenda import Agenda
 from hc_sim.hub.answering import Answering
@@ -20,12 +32,14 @@ from hc_sim.hub.links import Delivery, Got, Link, Reply
 from hc_sim.hub.outbox import Outbox
 from hc_sim.hub.packing import Packer
 from hc_sim.hub.streams import Streams
+from hc_sim.model import METHODS, REFUSED
 from hc_sim.trace import Event
 from hc_sim.wire import Batch, Frame, Refusal, Request, TooBig, TooLong, decode, encode_error, refuse_line
 from hc_sim.wire.frames import decode_credit
 
 __all__ = ["MAX_FAULTS", "Delivery", "Hub"]
 
+METHOD_NAMES = frozenset({*METHODS, *REFUSED})
 MAX_CONNECTIONS = 2_048
 MAX_OWED = 4_096
 """Calls that one connection may have open at once; the next one is refused."""
@@ -39,6 +53,7 @@ class Hub:
     """All connections to one core. Replies are in the order of their time, equal times in the order they were made.
 
     Streams follow the replies of their time. A connection that is held (`hold`) gets replies, and no more of streams.
+    Raises `ValueError` for a plan that cannot be carried out.
     """
 
     def __init__(
@@ -50,6 +65,7 @@ class Hub:
         max_owed: int = MAX_OWED,
         max_queued_bytes: int = MAX_QUEUED_BYTES,
     ) -> None:
+        check_plan(as_plan(faults), METHOD_NAMES)
         self.core = core
         self._agenda = Agenda(faults)
         self._down_until = 0
@@ -121,12 +137,20 @@ class Hub:
     def inject(self, fault: Fault | LinkFault) -> None:
         """Plan one more fault, before those that were planned; its `nth` counts what comes from now on.
 
-        Raises `ValueError` when `MAX_FAULTS` are planned already.
+        Raises `ValueError` when `MAX_FAULTS` are planned already, and for a fault that cannot be carried out.
         """
+        check_plan(
+            FaultPlan(fault=[fault]) if isinstance(fault, Fault) else FaultPlan(link=[fault]),
+            METHOD_NAMES,
+        )
         self._agenda.plan.inject(fault)
 
     def restart(self, restart: Restart, now: int) -> None:
-        """The core ends and comes back, now: every connection ends, and what was owed is never answered."""
+        """The core ends and comes back, now: every connection ends, and what was owed is never answered.
+
+        Raises `ValueError` for a restart that cannot be carried out.
+        """
+        check_plan(FaultPlan(restart=[restart]), METHOD_NAMES)
         self.advance(now)
         self.core.happen(restart, now)
         self._down_until = max(self._down_until, now + restart.down_ms)

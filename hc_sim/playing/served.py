@@ -21,8 +21,9 @@ import msgspec
 from hc_sim.core import Core
 from hc_sim.driver import Driver
 from hc_sim.faults import FaultPlan, Faults, as_plan
+from hc_sim.faults.check import check_plan
 from hc_sim.folder import private_folder
-from hc_sim.hub.connection import Hub
+from hc_sim.hub.connection import METHOD_NAMES, Hub
 from hc_sim.playing.stage import Stage
 from hc_sim.profile import WireProfile
 from hc_sim.programs import install_faulty_hc, install_hc
@@ -49,6 +50,8 @@ class ServedCore(Stage):
     `socket` is where it listens, `hc` the executable that leads there, `home` the address of the terminal in which a
     program under test is meant to run, `env` the whole environment for one. All of it is in a private folder with a
     short path that is removed at the end. `problems` are defects in words; there should be none.
+
+    Raises `ValueError` for a timeline that cannot be played, or a fault that cannot be carried out.
     """
 
     def __init__(
@@ -59,6 +62,8 @@ class ServedCore(Stage):
         profile: WireProfile | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
+        self._plan = as_plan(faults)
+        check_plan(self._plan, METHOD_NAMES)
         self.folder = private_folder()
         self._remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self.socket = self.folder / "core.sock"
@@ -71,7 +76,6 @@ class ServedCore(Stage):
             socket=str(self.socket),
             cwd_exists=os.path.isdir,
         )
-        self._plan = as_plan(faults)
         self.home = self._core.add_terminal(name="you", labels=HOME_LABELS)
         self.hc = install_planned(self.folder / "bin", self._plan)
         self.problems: list[str] = []

@@ -7,6 +7,7 @@ stands in a text, or a name comes twice) is read again, slowly, by a decoder tha
 """
 
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,6 +61,7 @@ class _Envelope(msgspec.Struct):
 MAX_BATCH = 1_000
 """Requests in one batch; more are refused together."""
 
+_PLACE = re.compile(r"\(byte ([0-9]+)\)")
 _PIECES = msgspec.json.Decoder(list[msgspec.Raw])
 _ANY = msgspec.json.Decoder()
 _ENVELOPE = msgspec.json.Decoder(_Envelope)
@@ -80,7 +82,7 @@ def decode(line: bytes, profile: WireProfile) -> Request | Batch | Refusal:
     except _TwiceError as error:
         return Refusal(profile.error("parse_error", f'member "{error.name}" comes twice', "say each member once"))
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
-        return Refusal(profile.error("parse_error", f"not JSON: {error}", "one JSON object a line, in UTF-8"))
+        return Refusal(profile.error("parse_error", _not_json(error), "one JSON object a line, in UTF-8"))
     except RecursionError:
         return Refusal(profile.error("parse_error", "not JSON: nested too deeply", "nest less deeply"))
     if isinstance(value, list):
@@ -88,6 +90,12 @@ def decode(line: bytes, profile: WireProfile) -> Request | Batch | Refusal:
     if not isinstance(value, dict):
         return Refusal(_invalid(profile, "a request must be an object"))
     return _request(value, _ENVELOPE.decode(line), profile)
+
+
+def _not_json(error: Exception) -> str:
+    """What is said of a line that cannot be read: where, if that is known, and nothing of the inside of the core."""
+    place = _PLACE.search(str(error))
+    return f"not JSON, from byte {place.group(1)} on" if place else "not JSON"
 
 
 def refuse_line(profile: WireProfile) -> Refusal | None:

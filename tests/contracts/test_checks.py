@@ -120,8 +120,10 @@ def test_a_worktree_for_another_role_is_seen(monkeypatch: pytest.MonkeyPatch) ->
 
     seen = failures(run_check(CHECKS["i6-one-role"]))
 
-    assert {finding.got for finding in seen} == {"rpc"}
-    assert len(seen) == len([row for row in table() if row.worktree and row.agent != "centurion"])
+    routed = [finding for finding in seen if not finding.where.startswith("guard")]
+    assert {finding.got for finding in routed} == {"rpc"}
+    assert len(routed) == len([row for row in table() if row.worktree and row.agent != "centurion"])
+    assert len(seen) - len(routed) == 7, "two other roles in three modes, and the centurion in process"
 
 
 def test_the_table_names_each_combination_once() -> None:
@@ -191,6 +193,28 @@ def test_detection_that_touches_the_machine_is_seen(
 
     (seen,) = failures(run_check(CHECKS["i1-touches-nothing"], subject))
     assert any(one.startswith(event) for one in seen.got)
+
+
+def test_detection_that_only_looks_is_seen(broken_copy: Callable[..., Subject]) -> None:
+    subject = broken_copy(
+        "host.py",
+        "    return bool(env.get(SOCKET_VAR))",
+        "    Path(env.get(SOCKET_VAR, '/')).exists()\n    return bool(env.get(SOCKET_VAR))",
+    )
+
+    (seen,) = failures(run_check(CHECKS["d2-touches-nothing"], subject))
+    assert all(one.startswith("os.stat") for one in seen.got)
+
+
+def test_a_comparison_with_a_default_for_other_modes_is_seen(broken_copy: Callable[..., Subject]) -> None:
+    subject = broken_copy(
+        "routing.py",
+        "def mode_label(",
+        'def shown(mode: SpawnMode) -> str:\n    return "t" if mode in ("terminal",) else "x"\n\n\ndef mode_label(',
+    )
+
+    (seen,) = failures(run_check(CHECKS["i4-every-map"], subject))
+    assert seen.got == ["terminal"]
 
 
 @pytest.mark.parametrize(
@@ -324,7 +348,7 @@ def test_what_has_nothing_to_do_with_memory_is_no_concern_of_the_memory_check(
 def test_a_card_with_a_mode_that_loads_is_seen(planted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cards, "load_card", planted)
 
-    assert len(failures(run_check(CHECKS["d13-cards"]))) == 9
+    assert len(failures(run_check(CHECKS["d13-cards"]))) == 16
 
 
 # ------------------------------------------------------------------------- lives
@@ -351,8 +375,9 @@ def _git(*args: str) -> Callable[[str], None]:
         (_git("branch", "side"), "refs"),
         (_git("worktree", "add", "--detach", "../beside"), "worktrees"),
         (_git("config", "core.editor", "true"), "config"),
+        (lambda cwd: (Path(cwd) / ".git" / "legion").write_text("x") and None, "inside"),
     ],
-    ids=["tree", "refs", "worktrees", "config"],
+    ids=["tree", "refs", "worktrees", "config", "inside"],
 )
 def test_a_repository_that_is_touched_is_seen(
     act: Callable[[str], None], part: str, monkeypatch: pytest.MonkeyPatch
@@ -419,7 +444,7 @@ def test_a_run_that_follows_the_surrounding_variables_is_seen(monkeypatch: pytes
         with socket.socket(socket.AF_UNIX) as visitor:
             visitor.connect(os.environ["HC_SOCKET"])
 
-    def keeps_everything(witness: Path) -> Any:
+    def keeps_everything(*_: Any) -> Any:
         from contextlib import nullcontext
 
         return nullcontext()

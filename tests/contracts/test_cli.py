@@ -357,7 +357,7 @@ def test_show_wants_exactly_one_scenario(name: str, message: str) -> None:
 
 
 def test_lint_says_how_many_are_good(mine: Path) -> None:
-    assert invoke("lint", str(mine)).stdout == "1 scenarios are good, 0 mistakes\n"
+    assert invoke("lint", str(mine)).stdout == "1 scenario is good, 0 mistakes\n"
     mine.write_text("x")
 
     assert invoke("lint", str(mine)).exit_code == 2
@@ -436,3 +436,17 @@ def test_a_terminal_gets_colour_unless_it_does_not_want_it(
 
     assert "ends in idle" in text
     assert ("\x1b[35mhazard" in text) is coloured
+
+
+def test_a_must_that_a_should_scenario_fails_is_a_warning_everywhere(mine: Path) -> None:
+    mine.write_text(SCENARIO.replace('why = "One fact."', 'why = "One fact."\nlevel = "should"'))
+    table = check(mine, play=bad)
+    told = json.loads(check(mine, "--format", "json", play=bad).stdout)
+
+    assert (table.exit_code, check(mine, "--strict", play=bad).exit_code) == (0, 1)
+    assert " warn " in table.stdout
+    assert "holds: 1 of 1 must" in table.stdout
+    [d8] = told["clauses"]
+    assert (told["outcome"], d8["verdict"], d8["failed"]) == ("holds", "pass", [])
+    assert {one["level"] for one in d8["warnings"]} == {"should"}
+    assert invoke("show", str(mine), with_engine=engine(bad)).exit_code == 0

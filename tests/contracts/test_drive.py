@@ -9,7 +9,7 @@ import pytest
 from contracts.running.drive import DEFAULT_RUN_ID, Drive, DriveError
 from contracts.scenario import Scenario, Step
 from contracts.sut.base import SutError
-from hc_sim.clock import run_virtual
+from hc_sim.clock import VirtualTimeError, run_virtual
 
 Answer = Callable[[dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 
@@ -220,21 +220,43 @@ def test_an_unknown_step_ends_the_drive() -> None:
         driven(Step(do="spwan"))
 
 
-def test_a_system_that_breaks_ends_the_drive_with_its_words() -> None:
+@pytest.mark.parametrize(
+    "error", [TypeError("not a number"), TimeoutError("late"), asyncio.CancelledError("by itself")]
+)
+def test_an_exception_that_the_system_lets_out_is_on_record_at_its_step(error: BaseException) -> None:
     async def breaks(_: dict[str, Any]) -> dict[str, Any]:
-        raise TypeError("not a number")
+        raise error
 
-    with pytest.raises(DriveError, match=r"step 0 \(spawn\) broke with TypeError: not a number"):
-        driven(Step(do="spawn"), sut=FakeSut(spawn=breaks))
+    drive, _, _ = driven(Step(do="spawn", as_="a"), Step(do="status", child="a"), sut=FakeSut(status=breaks))
+
+    assert drive.records[1].raised == {"code": "unexpected", "message": str(error), "type": type(error).__name__}
 
 
-def test_a_system_that_breaks_in_the_background_ends_the_drive_too() -> None:
+def test_an_exception_in_the_background_is_on_record_too() -> None:
     async def breaks(_: dict[str, Any]) -> dict[str, Any]:
         await asyncio.sleep(0.5)
         raise KeyError("x")
 
-    with pytest.raises(DriveError, match=r"step 1 \(wait\) broke with KeyError"):
-        driven(Step(do="spawn", as_="a"), Step(do="wait", child="a", background=True), sut=FakeSut(wait=breaks))
+    steps = (Step(do="spawn", as_="a"), Step(do="wait", child="a", as_="w", background=True))
+    drive, _, _ = driven(*steps, Step(do="join", of=["w"]), sut=FakeSut(wait=breaks))
+
+    assert (drive.records[1].raised or {}).get("type") == "KeyError"
+
+
+def test_a_clock_that_refuses_ends_the_drive() -> None:
+    async def breaks(_: dict[str, Any]) -> dict[str, Any]:
+        raise VirtualTimeError("no process here")
+
+    with pytest.raises(DriveError, match=r"step 0 \(spawn\) broke with VirtualTimeError: no process here"):
+        driven(Step(do="spawn"), sut=FakeSut(spawn=breaks))
+
+
+def test_a_result_without_its_child_ends_the_drive() -> None:
+    async def empty(_: dict[str, Any]) -> dict[str, Any]:
+        return {}
+
+    with pytest.raises(DriveError, match=r"step 0 \(spawn\) broke with KeyError"):
+        driven(Step(do="spawn"), sut=FakeSut(spawn=empty))
 
 
 def test_a_drive_that_is_cut_short_says_what_had_not_come_back() -> None:

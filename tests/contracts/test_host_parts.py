@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.hosts.environment import hermetic_process, is_foreign, scrub, supervisor_env
+from contracts.hosts.environment import decoys, hermetic_process, is_foreign, scrub, supervisor_env
 from contracts.hosts.folder import SOCKET_PATH_BYTES, private_folder, world_folder
 from contracts.hosts.witness import (
     GitMissingError,
@@ -127,7 +127,7 @@ def test_a_repository_is_the_same_when_only_looked_at(tmp_path: Path) -> None:
     (tmp_path / "README").read_text()
 
     assert repository_changes(before, repository_state(tmp_path)) == []
-    assert set(before) == {"tree", "worktrees", "refs", "head", "config"}
+    assert set(before) == {"tree", "worktrees", "refs", "head", "config", "inside"}
 
 
 def test_a_changed_file_is_a_change_of_the_tree(tmp_path: Path) -> None:
@@ -187,6 +187,30 @@ def test_the_process_is_hermetic_within_and_as_before_afterwards(
     assert "HC_SOCKET" not in within
     assert within["PATH"] == f"{tmp_path}:{before['PATH']}"
     assert dict(os.environ) == before
+
+
+def test_decoys_lie_in_the_process_within_and_nothing_else_foreign_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HC_SOCKET", "/theirs")
+    monkeypatch.setenv("HC_OTHER", "theirs")
+    laid = decoys(tmp_path)
+    before = dict(os.environ)
+
+    with hermetic_process(tmp_path, laid):
+        within = {name: value for name, value in os.environ.items() if is_foreign(name)}
+
+    assert within == {name: value for name, value in laid.items() if is_foreign(name)}
+    assert {"HC_TERMINAL_SOCKET", "HC_TERMINAL_ID", "HC_BIN", "PI_SUBAGENT_DEPTH"} <= set(within)
+    assert dict(os.environ) == before
+
+
+def test_decoys_lead_nowhere(tmp_path: Path) -> None:
+    named = {Path(value) for value in decoys(tmp_path).values() if value.startswith("/")}
+
+    assert named
+    assert not any(path.exists() for path in named)
+    assert all(path.is_relative_to(tmp_path) for path in named)
 
 
 def test_the_environment_of_a_supervisor_follows_the_world(tmp_path: Path) -> None:

@@ -94,6 +94,13 @@ def test_the_process_itself_knows_nothing_foreign_and_finds_the_counting_git_fir
     assert seen.process_path.startswith(seen.env["HOME"].replace("/home", "/witness"))
 
 
+def test_decoys_lie_around_the_supervisor_where_the_world_has_them(look: Callable[[World], Looking]) -> None:
+    seen = look(World(decoys=True))
+
+    assert {"HC_BIN", "HC_TERMINAL_ID", "HC_TERMINAL_SOCKET", "PI_SUBAGENT_DEPTH"} <= set(seen.foreign)
+    assert "PI_SUBAGENT_DEPTH" not in seen.env
+
+
 def test_the_environment_is_as_before_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HC_TERMINAL_ID", "t-surrounding")
     before = dict(os.environ)
@@ -245,6 +252,6 @@ def test_a_changed_repository_is_told_part_by_part(tmp_path: Path) -> None:
     record = ran(World(repo=True), Step(do="host.available"), sut=Branching)
 
     assert record.errored is None
-    assert [change.split()[0] for change in record.aftermath.repo_changed] == ["tree", "refs"]
+    assert [change.split()[0] for change in record.aftermath.repo_changed] == ["tree", "refs", "inside"]
     assert record.aftermath.git_calls == 1
     assert "file left: work/new.txt" in record.aftermath.left

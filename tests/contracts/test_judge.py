@@ -362,3 +362,18 @@ def test_only_the_named_methods_may_appear_and_something_has_to() -> None:
     assert only(Expect(methods=["hello"]), run).got == ["terminal.get"]
     assert not only(Expect(methods=["hello"]), record()).ok
     assert only(Expect(methods=[]), record()).ok
+
+
+# ------------------------------------------------------------- what was let out
+
+
+@pytest.mark.parametrize(
+    ("raises", "where"), [(None, "drive[0]"), ({}, "drive[0].raises"), ({"message": "late"}, "drive[0].raises")]
+)
+def test_an_exception_that_was_let_out_fails_the_clause_of_its_step(raises: dict[str, Any] | None, where: str) -> None:
+    told = StepRecord(
+        index=0, do="spawn", at_ms=0, raised={"code": "unexpected", "message": "late", "type": "TimeoutError"}
+    )
+    verdict = judge(scenario(drive=[Step(do="spawn", raises=raises, clause="D11")]), record(steps=[told]))
+
+    assert (verdict.verdict, findings(verdict)) == ("fail", [("D11", False, where)])

@@ -336,7 +336,7 @@ def test_the_command_prints_each_mistake_and_says_so_with_its_exit_code(
 
     captured = capsys.readouterr()
     assert "my-case.toml:8: world.agent[0].step[0].trun" in captured.err
-    assert captured.out.splitlines()[:2] == ["1 scenarios are good, 0 mistakes", "0 scenarios are good, 1 mistakes"]
+    assert captured.out.splitlines()[:2] == ["1 scenario is good, 0 mistakes", "0 scenarios are good, 1 mistake"]
 
 
 def test_lint_counts_good_files_and_goes_on_after_a_bad_one(case: Path) -> None:

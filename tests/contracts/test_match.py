@@ -16,6 +16,7 @@ from contracts.judging.match import (
     is_operators,
     pattern_faults,
 )
+from contracts.sut.base import ERROR_KEYS, RESULTS
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text()
 KEYS = st.text(min_size=1).filter(lambda key: key not in OPERATORS)
@@ -130,6 +131,9 @@ def test_a_pattern_that_is_too_deep_never_matches() -> None:
         ({"reason": {"absent": "yes"}}, "reason.absent"),
         ({"name": {"len": {"min": "2"}}}, "name.len.min"),
         ({"names": [{"not": {"max": "1"}}]}, "names[0].not.max"),
+        ({"reason": {"mathces": "x"}}, "reason.mathces"),
+        ({"reason": {"not": {"contain": "x"}}}, "reason.not.contain"),
+        ({"reason": {"min": 1, "other": 2}}, "reason.min"),
     ],
 )
 def test_a_pattern_that_could_never_hold_or_fail_as_meant_is_reported(pattern: dict[str, Any], field: str) -> None:
@@ -138,3 +142,9 @@ def test_a_pattern_that_could_never_hold_or_fail_as_meant_is_reported(pattern: d
 
 def test_a_good_pattern_has_no_faults() -> None:
     assert pattern_faults({"a": {"min": 1}, "b": [{"len": {"max": 3}}], "c": {"not": {"one_of": ["x"]}}}) == []
+
+
+def test_no_key_of_a_result_is_taken_for_a_slip() -> None:
+    keys = {*ERROR_KEYS, *(key for told in RESULTS.values() for key in told), "argv", "env", "labels", "cwd", "parent"}
+
+    assert pattern_faults(dict.fromkeys(keys, 1)) == []

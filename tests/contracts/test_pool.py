@@ -1,5 +1,6 @@
 """The pool: order, limits, workers that die, hang or speak; nothing left behind."""
 
+import contextlib
 import multiprocessing
 import operator
 import os
@@ -173,7 +174,9 @@ def pooling(tmp_path: Path) -> Iterator[Callable[[float], "subprocess.Popen[str]
         program.communicate()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, -signal.SIGINT)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, -signal.SIGINT)]
+)
 def test_a_program_that_is_told_to_end_leaves_no_worker_and_no_folder(
     number: signal.Signals, code: int, pooling: Callable[[float], "subprocess.Popen[str]"], tmp_path: Path
 ) -> None:
@@ -234,3 +237,82 @@ def test_a_result_that_cannot_travel_is_a_failure_of_its_job() -> None:
 
     assert "failed" in results[0]
     assert results[1] == 4
+
+
+def test_without_workers_a_job_that_hangs_is_stopped_at_its_limit() -> None:
+    hangs = "__import__('asyncio').run(__import__('asyncio').sleep(600))"
+
+    assert run_jobs(eval, [Job(hangs, 200), Job("7", LIMIT_MS)], failed=said, workers=0) == [
+        f"{hangs!r} failed: was still running at its hard limit, and was stopped",
+        7,
+    ]
+
+
+def test_without_workers_a_job_that_swallows_every_error_is_stopped_too() -> None:
+    [told] = run_jobs(_swallows, [Job("x", 200)], failed=said, workers=0)
+
+    assert "hard limit" in told
+
+
+def _swallows(_: str) -> str:
+    while True:
+        with contextlib.suppress(Exception):
+            time.sleep(600)
+
+
+def test_who_is_deaf_to_a_hangup_stays_so() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        kept: list[object] = []
+        run_jobs(
+            eval, jobs("1"), failed=said, workers=1, on_result=lambda *_: kept.append(signal.getsignal(signal.SIGHUP))
+        )
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+    assert kept == [signal.SIG_IGN]
+
+
+def test_a_long_temporary_folder_is_no_hindrance(tmp_path: Path) -> None:
+    long = tmp_path / ("x" * 150)
+    long.mkdir()
+    code = (
+        "from contracts.running.pool import Job, run_jobs\n"
+        "if __name__ == '__main__': print(run_jobs(eval, [Job('7', 30000)], failed=str, workers=1))"
+    )
+    env = {**os.environ, "TMPDIR": str(long), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=env, cwd=ROOT, timeout=60, check=False
+    )
+
+    assert (done.stdout, list(long.iterdir())) == ("[7]\n", []), done.stderr
+
+
+def test_a_worker_that_begins_after_the_pool_was_closed_leaves_without_a_word(tmp_path: Path) -> None:
+    code = f"from contracts.running.pool import _serve; _serve(None, None, {str(tmp_path / 'gone')!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_workers_import_nothing_from_the_folder_that_the_program_stands_in(tmp_path: Path) -> None:
+    program, here = tmp_path / "bin" / "program.py", tmp_path / "here"
+    for folder in (program.parent, here):
+        folder.mkdir()
+    for name in ("click.py", "json.py"):
+        (here / name).write_text(f"open({str(tmp_path / 'imported')!r}, 'w').close()\n")
+    program.write_text(
+        f"import sys\nsys.path.append({str(ROOT)!r})\n"
+        "import operator\nfrom contracts.running.pool import Job, run_jobs\n"
+        "if __name__ == '__main__':\n"
+        "    print(run_jobs(operator.neg, [Job(3, 20_000)], failed=lambda *why: why, workers=1))\n"
+    )
+
+    run = subprocess.run(
+        [sys.executable, str(program)], cwd=here, capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert (run.returncode, run.stdout) == (0, "[-3]\n"), run.stderr
+    assert not (tmp_path / "imported").exists()

@@ -6,11 +6,15 @@ from typing import Any
 import pytest
 
 from contracts.judging.match import MISSING
-from contracts.judging.tally import ClauseRow, Totals
+from contracts.judging.tally import ClauseRow, Failure, Totals
 from contracts.records import Finding, RunVerdict
 from contracts.report.content import Content, evidence, reproduce, seconds, show, summary, verdict_word
 
 TOTALS = Totals(scenarios=2, runs=3, checks=1, statements=9, clauses={}, run_verdicts={}, real_ms=0)
+
+WARNING = Failure(
+    scenario="s", host="memory", level="should", finding=Finding(clause="D8", ok=False, where="drive[0]", got="x")
+)
 
 
 def content(*rows: ClauseRow, **more: Any) -> Content:
@@ -72,6 +76,8 @@ def test_a_check_is_run_again_by_its_clause() -> None:
         ({"verdict": "fail", "failed_level": "must"}, False, "FAIL"),
         ({"verdict": "fail", "failed_level": "should"}, False, "warn"),
         ({"verdict": "fail", "failed_level": "should"}, True, "FAIL"),
+        ({"warnings": [WARNING]}, False, "warn"),
+        ({"warnings": [WARNING], "verdict": "errored"}, False, "errored"),
         ({"level": "hazard", "verdict": "hazard"}, True, "hazard"),
         ({"level": "hazard"}, False, "avoided"),
         ({"verdict": "unproven"}, False, "unproven"),

@@ -12,6 +12,7 @@ from contracts.judging.tally import clause_table, outcome, totals
 from contracts.records import Finding, RunVerdict
 from contracts.report import Content, as_github, as_json, as_junit
 from contracts.report.as_github import MAX_ANNOTATIONS, field_of
+from contracts.report.content import summary
 from contracts.scenario import Level
 
 FILE = Path("/work/scenarios/settle/one.toml")
@@ -46,7 +47,7 @@ RUNS = [
 
 
 def content(*runs: RunVerdict, **more: Any) -> Content:
-    rows = clause_table(CLAUSES, runs)
+    rows = clause_table(CLAUSES, runs, strict=bool(more.get("strict")))
     said = outcome(rows, runs, strict=bool(more.get("strict")))
     told: dict[str, Any] = {"files": {"one": FILE}, "sut": {"name": "python"}, "host": {"core": "hc_sim"}, **more}
     return Content(rows=rows, verdicts=runs, totals=totals(rows, runs), outcome=said, seconds=2.0, **told)
@@ -246,3 +247,33 @@ def test_github_stops_at_its_limit_and_counts_the_rest() -> None:
 def test_the_field_of_a_finding_is_its_place_in_the_file() -> None:
     assert field_of("expect[3].calls(terminal.rm)") == "expect[3].calls"
     assert field_of("drive[1].returns.settled") == "drive[1].returns.settled"
+
+
+# ------------------------------------------------------------------- warnings
+
+WARNED = [
+    verdict("one", "pass", finding("D8", True)),
+    verdict("two", "fail", finding("D8", False, expected=1, got=2), level="should"),
+]
+
+
+def test_every_report_says_that_a_clause_with_a_warning_holds() -> None:
+    warned = content(*WARNED, complete=False)
+    [d8, *_] = json.loads(as_json(warned))["clauses"]
+    case = cases(warned)["clauses/D8"]
+
+    assert (d8["verdict"], d8["failed"], len(d8["warnings"]), "failedLevel" in d8) == ("pass", [], 1, False)
+    assert (kind(case), "warning: two (memory)" in (case.findtext("system-out") or "")) == ("pass", True)
+    assert "1 of 2 must" in summary(warned)
+    assert "::warning " in as_github(warned, lambda path, field: 1)
+    assert "::error " not in as_github(warned, lambda path, field: 1)
+
+
+def test_every_report_says_that_it_does_not_under_strict() -> None:
+    strict = content(*WARNED, complete=False, strict=True)
+    [d8, *_] = json.loads(as_json(strict))["clauses"]
+
+    assert (d8["verdict"], len(d8["failed"]), d8["failedLevel"], "warnings" in d8) == ("fail", 1, "should", False)
+    assert {kind(cases(strict)[name]) for name in ("clauses/D8", "scenarios.D8/two[memory]")} == {"failure"}
+    assert summary(strict).startswith("fails: 0 of 2 must")
+    assert "::error " in as_github(strict, lambda path, field: 1)

@@ -9,8 +9,10 @@ import pytest
 from contracts.judging.judge import judge
 from contracts.judging.match import OPERATORS
 from contracts.loading import SCENARIOS, load_scenario
+from contracts.loading.arguments import MOVES, SUT_CALLS
 from contracts.loading.results import FORBIDDEN_CLAIMS
-from contracts.loading.rules import EFFECTS, MOVES, SUBJECTS, SUT_CALLS, TRIGGERS
+from contracts.loading.rules import SUBJECTS
+from contracts.loading.worlds import EFFECTS, TRIGGERS
 from contracts.running.drive import MOVES as DRIVE_MOVES
 from contracts.running.placeholders import PLACEHOLDERS
 from contracts.running.runner import run_scenario

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from contracts.fuzz import Failed, History, Look, Missing, Outcome, Seen, objections
+from contracts.fuzz import Failed, History, Look, Missing, Outcome, Prompt, Seen, objections
 from contracts.judging.judge import judge
 from contracts.loading import load_all
 from contracts.loading.rules import clauses_of
@@ -101,8 +101,17 @@ def waits(record: RunRecord, scenario: Scenario) -> Iterator[tuple[StepRecord, H
                     looks=tuple(looks(record, record.children[child], step.started_ms, step.at_ms)),
                     started_ms=step.started_ms,
                     cancelled_ms=called_off(step, record, scenario),
+                    prompts=tuple(prompts(step, record)),
                 ),
             )
+
+
+def prompts(wait: StepRecord, record: RunRecord) -> Iterator[Prompt]:
+    """What was sent to the child while the wait went on."""
+    for step in record.steps:
+        during = wait.started_ms < step.started_ms <= (wait.at_ms or 0)
+        if during and step.do == "steer" and step.child == wait.child and step.returned and step.at_ms is not None:
+            yield Prompt(at_ms=step.at_ms, turn=int(step.returned["promptTurn"]))
 
 
 def called_off(wait: StepRecord, record: RunRecord, scenario: Scenario) -> int | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from contracts.sut.base import ERROR_KEYS, RESULTS
 from contracts.sut.python import (
     PythonSut,
     spawn_request,
+    spell,
+    spell_child,
     spell_error,
     spell_observation,
     spell_settle,
@@ -22,8 +25,10 @@ from hc_sim.clock import run_virtual
 from hc_sim.script.format import Agent, Finish
 from hc_sim.script.format import Step as AgentStep
 from legion_terminal.errors import SupervisorError
+from legion_terminal.routing import RoutingSupervisor
 from legion_terminal.settle import Observation, SettleResult
-from legion_terminal.types import SpawnRequest, Verdict
+from legion_terminal.terminal import TerminalSupervisor
+from legion_terminal.types import Capabilities, Child, SpawnRequest, Verdict
 
 INSIDE = {"HC_TERMINAL_SOCKET": "/nowhere/s", "HC_TERMINAL_ID": "t1"}
 SPAWN = {"handle": "alpha", "runId": "run00001", "task": "t", "cwd": "/", "sessionFile": "/nowhere/x.jsonl"}
@@ -266,6 +271,48 @@ def test_results_are_camel_case_and_leave_out_what_is_not_known() -> None:
         "badLines": 1,
         "stopReason": "stop",
     }
+
+
+def test_a_field_that_a_supervisor_adds_to_a_result_is_spelt_too() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Told(SettleResult):
+        last_event_at: int | None = None
+
+    assert spell(Told(settled=True, last_event_at=7)) == {"settled": True, "abnormal": False, "lastEventAt": 7}
+    assert spell(Told(settled=True)) == {"settled": True, "abnormal": False}, "what is not known is no claim"
+
+
+def test_what_a_supervisor_keeps_of_a_child_is_not_told_and_what_is_new_in_it_is() -> None:
+    @dataclass(eq=False, kw_only=True)
+    class Told(Child):
+        in_flight_tool: str = "bash"
+
+    kept: dict[str, Any] = {"id": "terminal/1", "mode": "terminal", "handle": "a", "run_id": "r", "session_file": "/x"}
+    assert spell_child(Child(**kept, name="n")) == {"mode": "terminal", "name": "n", "promptTurn": 0}
+    assert spell_child(Told(**kept))["inFlightTool"] == "bash"
+
+
+@pytest.mark.parametrize("claimant", [TerminalSupervisor, RoutingSupervisor])
+def test_a_claim_of_the_backend_or_of_the_router_is_a_claim(claimant: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claimant, "capabilities", property(lambda self: Capabilities(prompt_disposition=True)))
+
+    assert asked(INSIDE, ("capabilities", {})) == [{"promptDisposition": True, "events": False}]
+
+
+@pytest.mark.parametrize("mode", ["terminal", None])
+def test_a_retire_asks_the_router_and_ends_a_child_that_the_router_did_not_start(mode: str | None) -> None:
+    forced = {} if mode is None else {"mode": mode}
+    scenario = Scenario(
+        id="x",
+        why="x",
+        clauses=["D11"],
+        world=World(agent=[Agent(turn=1, status="working")]),
+        drive=[Step(do="spawn", as_="a", args=forced), Step(do="retire", child="a")],
+    )
+    record = run_scenario(scenario, "memory")
+
+    assert record.steps[1].returned == {"ended": True, "removed": True, "note": None}
+    assert record.aftermath.terminals.get("lgl-run00001-alpha") is None
 
 
 ENDS = Agent(

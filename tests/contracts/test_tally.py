@@ -2,8 +2,6 @@
 
 from typing import Any, get_args
 
-import pytest
-
 from contracts.clauses import Clause, Clauses
 from contracts.judging.tally import ClauseRow, clause_table, effective_level, exit_code, outcome, totals
 from contracts.records import Finding, RunVerdict
@@ -66,9 +64,24 @@ def test_a_failure_names_its_run_and_level() -> None:
     assert found.failed_level == "must"
 
 
-@pytest.mark.parametrize(("level", "failed"), [("must", "must"), ("should", "should")])
-def test_a_must_that_fails_in_a_should_scenario_only_weighs_as_a_should(level: Level, failed: Level) -> None:
-    assert row("D1", run("s", ("D1", False), level=level)).failed_level == failed
+def test_a_must_that_fails_in_a_should_scenario_is_a_warning_and_the_clause_holds() -> None:
+    verdicts = [run("s", ("D1", True)), run("t", ("D1", False), level="should")]
+    found = row("D1", *verdicts)
+
+    assert (found.verdict, found.failed, found.failed_level) == ("pass", [], None)
+    assert [(one.scenario, one.level) for one in found.warnings] == [("t", "should")]
+
+
+def test_a_must_that_fails_in_a_should_scenario_fails_under_strict() -> None:
+    [found, *_] = clause_table(CLAUSES, [run("t", ("D1", False), level="should")], strict=True)
+
+    assert (found.verdict, found.failed_level, found.warnings) == ("fail", "should", [])
+
+
+def test_a_failure_as_heavy_as_the_clause_fails_it_beside_a_warning() -> None:
+    found = row("D1", run("s", ("D1", False)), run("t", ("D1", False), level="should"))
+
+    assert (found.verdict, found.failed_level, len(found.failed), len(found.warnings)) == ("fail", "must", 1, 1)
 
 
 def test_the_lighter_of_two_levels_counts() -> None:
@@ -138,6 +151,12 @@ def test_a_must_that_fails_is_one() -> None:
 
 def test_a_should_that_fails_is_one_only_under_strict() -> None:
     bad = run("t", ("W1", False))
+
+    assert (code(*ALL_PASS, bad), code(*ALL_PASS, bad, strict=True)) == (0, 1)
+
+
+def test_a_warning_is_one_only_under_strict() -> None:
+    bad = run("t", ("D1", False), level="should")
 
     assert (code(*ALL_PASS, bad), code(*ALL_PASS, bad, strict=True)) == (0, 1)
 

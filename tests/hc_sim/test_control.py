@@ -41,6 +41,25 @@ def test_what_looks_like_a_secret_is_hidden_unless_it_is_asked_for(core: FakeCor
     assert "hunter2" in do(Control(core, Feed(), secrets=True), "ls")[0]
 
 
+def test_the_newest_events_are_kept_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hc_sim.control.commands.RECENT_BYTES", 5_000)
+    feed = Feed()
+    for t in range(5):
+        feed.add(Event(t=t, kind="call", params={"text": "x" * 2_000}))
+    assert [event.t for event in feed.recent] == [3, 4]
+    feed.add(Event(t=5, kind="reply", result={"text": "x" * 50_000}))
+    assert list(feed.recent) == []
+
+
+@pytest.mark.parametrize("line", ["fault hello before_hex=zz", "link greeting_hex=zz", "restart down_ms=-5"])
+def test_a_fault_that_cannot_be_carried_out_is_refused_and_the_core_goes_on(
+    core: FakeCore, control: Control, line: str
+) -> None:
+    with pytest.raises(ControlError, match=r"hex|negative"):
+        do(control, line)
+    assert core.connect().call("hello")["core_id"] == "core-1"
+
+
 def test_an_empty_core_has_an_empty_list() -> None:
     assert Control(FakeCore(), Feed()).do(["ls"]) == []
 

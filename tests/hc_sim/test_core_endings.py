@@ -42,6 +42,21 @@ def end_of(core: Core, name: str, now: int) -> tuple[str, int | None, str | None
 # kill
 
 
+def test_a_terminal_that_vanishes_while_its_program_dies_stays_gone() -> None:
+    core = started(Step(after_ms=50, vanish=True), kill_ms=2_000)
+    ok(core, "terminal.kill", terminal="a")
+
+    assert core.advance(3_000) == []
+    assert refused(core, "terminal.get", 3_000, terminal="a").kind == "no_such_terminal"
+
+
+def test_a_program_that_ends_after_its_terminal_has_vanished_is_no_news() -> None:
+    core = started(Step(after_ms=50, vanish=True), Step(after_ms=20, finish=Finish(signal="SIGKILL")))
+
+    assert core.advance(3_000) == []
+    assert refused(core, "terminal.get", 3_000, terminal="a").kind == "no_such_terminal"
+
+
 def test_kill_ends_a_program_by_hangup_at_once() -> None:
     core = started()
     assert ok(core, "terminal.kill", terminal="a") == {"killed": True}

@@ -82,12 +82,12 @@ def test_run_is_traced_with_what_was_started() -> None:
         ({"argv": ["a\0b"]}, "NUL"),
         ({"argv": ["a"], "cwd": "/\0"}, "NUL"),
         ({"argv": ["a"], "line": "b"}, "not both"),
-        ({"argv": "pi"}, "Expected `array | null`, got `str` - at `$.argv`"),
-        ({"argv": ["pi", 5]}, "at `$.argv[1]`"),
-        ({"argv": ["pi"], "env": {"A": None}}, "at `$.env[...]`"),
-        ({"argv": ["pi"], "env": {"A": 7}}, "at `$.env[...]`"),
+        ({"argv": "pi"}, 'parameter "argv" must be array or null, not str'),
+        ({"argv": ["pi", 5]}, 'parameter "argv" at [1] must be str, not int'),
+        ({"argv": ["pi"], "env": {"A": None}}, 'parameter "env" at [...] must be str, not null'),
+        ({"argv": ["pi"], "env": {"A": 7}}, 'parameter "env" at [...] must be str'),
         ({"argv": ["pi"], "env": {"A=B": ""}}, "'A=B' is not a name of a variable"),
-        ({"argv": ["pi"], "labels": {"a": 1}}, "at `$.labels[...]`"),
+        ({"argv": ["pi"], "labels": {"a": 1}}, 'parameter "labels" at [...] must be str'),
         ({"argv": ["pi"], "name": "Alpha"}, "'Alpha' is not valid: a name is 1 to 32 characters"),
         ({"argv": ["pi"], "name": ""}, "'' is not valid"),
         ({"argv": ["pi"], "name": "a" * 33}, "is not valid"),
@@ -101,6 +101,15 @@ def test_what_run_cannot_take_is_an_invalid_parameter_and_starts_nothing(params:
     assert says in error.message
     assert core.terminals() == []
     assert core.trace.of("run") == []
+
+
+def test_what_is_wrong_with_parameters_is_said_in_the_names_of_the_wire_and_not_in_the_words_of_a_library() -> None:
+    core = Core(WireProfile(target_key="target"))
+    assert refused(core, "terminal.get").message == 'terminal.get: parameter "target" is missing'
+    assert refused(core, "terminal.get", target=7).message == 'terminal.get: parameter "target" must be str, not int'
+    core.add_terminal(name="a")
+    odd = refused(core, "terminal.wait", target="a", children="some").message
+    assert odd == 'terminal.wait: parameter "children" has no value that can be taken'
 
 
 @pytest.mark.parametrize("params", ["pi", 5, True])

@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hc_sim.clock import VirtualClock, VirtualDeadlock, run_virtual
@@ -255,6 +256,27 @@ def test_a_fault_that_is_injected_counts_from_now_on() -> None:
     with pytest.raises(TimeoutError):
         link.call("terminal.list", timeout_ms=10)
     link.call("terminal.list")
+
+
+@pytest.mark.parametrize(
+    ("plan", "where"),
+    [
+        (Fault(method="terminal.get", before_hex="zz"), r"fault\[0\]\.before_hex: is not hexadecimal"),
+        (Fault(method="nope"), r"fault\[0\]\.method: there is no method 'nope'"),
+        (LinkFault(greeting_hex="q"), r"link\[0\]\.greeting_hex"),
+        (Restart(down_ms=-1), r"restart\[0\]\.down_ms: must not be negative"),
+    ],
+)
+def test_a_fault_that_cannot_be_carried_out_is_refused_however_it_comes(
+    plan: Fault | LinkFault | Restart, where: str
+) -> None:
+    core = FakeCore()
+    table = "fault" if isinstance(plan, Fault) else "link" if isinstance(plan, LinkFault) else "restart"
+    with pytest.raises(ValueError, match=where):
+        FakeCore(faults=msgspec.convert({table: [plan]}, FaultPlan))
+    with pytest.raises(ValueError, match=where):
+        core.restart(plan) if isinstance(plan, Restart) else core.inject(plan)
+    assert core.connect().call("hello")["core_id"] == "core-1"
 
 
 def test_a_fault_for_every_call_stays_one_for_every_call() -> None:

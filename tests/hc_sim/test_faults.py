@@ -30,7 +30,7 @@ from hc_sim.faults import (
     describe,
 )
 from hc_sim.faults.check import mistakes
-from hc_sim.hub.connection import Hub
+from hc_sim.hub.connection import METHOD_NAMES, Hub
 from hc_sim.script.load import read_script
 from hc_sim.script.places import dotted
 from hc_sim.script.toml import FileError
@@ -339,7 +339,7 @@ A_FAULT = st.builds(
     repeat=st.integers(0, 3),
     close=st.sampled_from(["", "after", "instead", "mid"]),
     silent=st.booleans(),
-)
+).filter(lambda fault: not list(mistakes(FaultPlan(fault=[fault]), METHOD_NAMES)))
 A_LINK = st.builds(
     LinkFault,
     nth=st.integers(0, 2),

@@ -143,6 +143,23 @@ def test_what_is_json_but_no_request_is_an_invalid_request(line: bytes) -> None:
     assert (refusal(line).error.code, refusal(line).error.kind) == (-32600, "invalid_request")
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b'{"id":NaN}', "not JSON, from byte 6 on"),
+        (b"{bad", "not JSON, from byte 1 on"),
+        (b'{"id":1e400}', "not JSON"),
+        (b'{"id":' + b"9" * 5_000 + b',"id":1}', "not JSON"),
+        (b'{"id":"\\ud800"}', "not JSON"),
+        (b"", "not JSON"),
+    ],
+)
+def test_a_parse_error_says_where_and_shows_no_text_of_an_exception(line: bytes, words: str) -> None:
+    refusal = decode(line, WireProfile())
+    assert isinstance(refusal, Refusal)
+    assert refusal.error.message == words
+
+
 def test_an_invalid_request_is_answered_under_its_own_id() -> None:
     found = refusal(b'{"jsonrpc":"2.0","id":[7],"method":5}')
     assert found.id == [7]

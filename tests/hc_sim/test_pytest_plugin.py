@@ -49,6 +49,12 @@ def test_the_example_of_the_plugin_runs(run: Run) -> None:
     run(indented(hc_sim.pytest_plugin.__doc__)).assert_outcomes(passed=2)
 
 
+def test_the_example_of_the_readme_runs(run: Run) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    example = readme.partition("```py\n")[2].partition("```")[0]
+    run(textwrap.indent(example, "    ")).assert_outcomes(passed=1)
+
+
 def test_the_example_of_the_fake_in_process_runs() -> None:
     core = FakeCore()
     exec(textwrap.dedent(indented(hc_sim.playing.fake.__doc__)), {"FakeCore": lambda: core})  # noqa: S102 - our own text
@@ -137,6 +143,7 @@ def test_an_agent_of_the_test_itself_is_asked_before_one_of_its_module(run: Run)
         ("scrpt=1", "*hc_script: there is no argument scrpt*"),
         ("3", "*hc_script: *"),
         ("Agent(step=[Step(status='done')])", "*hc_script: *trigger*"),
+        ("Fault(before_hex='zz')", "*hc_script: fault[[]0[]].before_hex: is not hexadecimal*"),
     ],
 )
 def test_a_mistake_in_a_script_is_named_where_the_test_is_set_up(run: Run, mark: str, said: str) -> None:
@@ -144,7 +151,7 @@ def test_a_mistake_in_a_script_is_named_where_the_test_is_set_up(run: Run, mark:
     result = run(
         f"""
     import pytest
-    from hc_sim import Agent, Step
+    from hc_sim import Agent, Fault, Step
     @pytest.mark.hc_script({mark})
     def test_it(hc_core):
         pass

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from hc_sim import trace as trace_module
-from hc_sim.trace import HIDDEN, Event, Trace, redact
+from hc_sim.trace import EVENT_BYTES, HIDDEN, Event, Trace, redact, weight
 
 
 def test_events_come_back_in_the_order_in_which_they_were_added() -> None:
@@ -34,6 +34,31 @@ def test_a_full_trace_counts_what_it_no_longer_keeps(monkeypatch: pytest.MonkeyP
         trace.add(Event(t=t, kind="step"))
     assert [event.t for event in trace] == [0, 1]
     assert trace.dropped == 3
+
+
+def test_a_trace_is_full_when_its_events_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_module, "MAX_TRACE_BYTES", 5_000)
+    trace = Trace()
+    for t in range(5):
+        trace.add(Event(t=t, kind="call", params={"text": "x" * 2_000}))
+    assert (len(trace.events), trace.dropped) == (2, 3)
+    trace.events.clear()
+    trace.add(Event(t=9, kind="reply", result={"text": "x" * 2_000}))
+    assert [event.t for event in trace] == [9]
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, {"a": 1 << 80}, {"a": object()}])
+def test_whatever_an_event_carries_it_weighs_something(value: object) -> None:
+    assert weight(Event(t=0, kind="call", params=value)) > EVENT_BYTES
+
+
+def test_a_trace_that_is_not_whole_proves_nothing() -> None:
+    trace = Trace()
+    assert trace.none("terminal.kill")
+    trace.dropped = 1
+    for ask in (trace.none, trace.one, lambda method: trace.none_after(method, 0)):
+        with pytest.raises(AssertionError, match="the trace is full: 1 later"):
+            ask("terminal.kill")
 
 
 @pytest.mark.parametrize("name", ["ANTHROPIC_API_KEY", "GH_TOKEN", "TOKEN", "db_password", "AWS_SECRET_ACCESS_KEY"])

@@ -113,12 +113,12 @@ def a_child(**more: Any) -> Child:
     return Child(**{**values, **more})
 
 
-def retire(core: Core, child: Child | None = None) -> tuple[RetireResult, float]:
+def retire(core: Core, child: Child | None = None, poll_ms: int = 250) -> tuple[RetireResult, float]:
     """The result of one retire, and the second at which it came."""
     got: list[tuple[RetireResult, float]] = []
 
     async def main() -> None:
-        result = await TerminalSupervisor(core, {}).retire(child or a_child())
+        result = await TerminalSupervisor(core, {}, poll_ms=poll_ms).retire(child or a_child())
         got.append((result, round(asyncio.get_running_loop().time(), 6)))
 
     run(main())
@@ -203,9 +203,10 @@ def test_a_caller_that_goes_away_does_not_stop_a_retirement() -> None:
     assert core.terminals == {}
 
 
-def test_a_program_that_never_ends_is_given_up_in_bounded_time_and_not_claimed() -> None:
+@pytest.mark.parametrize("poll_ms", [1, 20, 49, 50, 250, 1_000])
+def test_a_program_that_never_ends_is_given_up_in_bounded_time_and_not_claimed(poll_ms: int) -> None:
     core = Core(kill_s=None)
-    result, at = retire(core)
+    result, at = retire(core, poll_ms=poll_ms)
     assert (result.ended, result.removed) == (False, False)
     assert "not seen" in (result.note or "")
     assert at <= RETIRE_MS / 1000
