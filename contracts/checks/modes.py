@@ -98,6 +98,12 @@ def _texts(node: ast.expr) -> list[str]:
     return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
 
 
+def _where(subject: Subject) -> dict[str, str]:
+    """How mypy finds the package: by itself where it is installed (it refuses to be told), else by its folder."""
+    installed = subject.root.name in ("site-packages", "dist-packages")
+    return {} if installed else {"MYPYPATH": str(subject.root)}
+
+
 def _typecheck(subject: Subject, files: dict[str, str]) -> list[str]:
     """The errors that mypy has for each file, one text a file."""
     with tempfile.TemporaryDirectory(prefix="hc-") as folder:
@@ -107,13 +113,13 @@ def _typecheck(subject: Subject, files: dict[str, str]) -> list[str]:
             [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--follow-imports=silent",
              "--config-file=", "--cache-dir=/dev/null", *files],
             cwd=folder,
-            env={"HOME": folder, "PATH": SYSTEM_PATH, "MYPYPATH": str(subject.root)},
+            env={"HOME": folder, "PATH": SYSTEM_PATH, **_where(subject)},
             check=False,
             capture_output=True,
             text=True,
             timeout=TYPECHECK_LIMIT_S,
         )  # fmt: skip
-    if done.returncode not in (0, 1):
+    if done.returncode not in (0, 1) or done.stderr.strip():
         raise RuntimeError(f"mypy broke: {done.stderr.strip() or done.stdout.strip()}")
     lines = done.stdout.splitlines()
     return ["\n".join(line for line in lines if line.startswith(name) and ": error:" in line) for name in files]
