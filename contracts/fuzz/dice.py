@@ -14,6 +14,8 @@ T = TypeVar("T")
 
 MOST = 65_536
 """No choice is among more than this many."""
+AFRESH = 16
+"""Choices that a neighbour may have more than the run it comes from."""
 _BLOCK = struct.Struct("<32H")
 
 
@@ -77,20 +79,19 @@ def chance(source: Source, one_in: int) -> bool:
 
 
 def neighbour(choices: Sequence[int], source: Source, *, other: Sequence[int] = ()) -> list[int]:
-    """A list of choices close to this one: some changed, a piece left out or doubled, or an end taken from another."""
+    """A list of choices close to this one: mostly its beginning, gone on with differently.
+
+    At times the end is taken from another list, or some choices are changed in place.
+    """
     near = list(choices)
     if not near:
-        return [source.below(MOST) for _ in range(16)]
-    kind = source.below(4)
+        return [source.below(MOST) for _ in range(AFRESH)]
+    kind = source.below(8)
     at = source.below(min(len(near), MOST))
     if kind == 0 and other:
         return near[:at] + list(other[min(at, len(other)) :])
     if kind == 1:
-        length = 1 + source.below(8)
-        return near[:at] + near[at + length :]
-    if kind == 2:
-        length = 1 + source.below(8)
-        return near[: at + length] + near[at:]
-    for _ in range(1 + source.below(4)):
-        near[source.below(min(len(near), MOST))] = source.below(MOST)
-    return near
+        for _ in range(1 + source.below(4)):
+            near[source.below(min(len(near), MOST))] = source.below(MOST)
+        return near
+    return near[:at] + [source.below(MOST) for _ in range(len(near) - at + AFRESH)]

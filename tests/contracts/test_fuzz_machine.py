@@ -10,7 +10,7 @@ from contracts.fuzz.machine import SupervisorMachine
 
 BUDGET = settings(max_examples=100, stateful_step_count=14, deadline=None, suppress_health_check=list(HealthCheck))
 
-SEARCH = settings(BUDGET, max_examples=400, derandomize=True, database=None, phases=[Phase.generate])
+SEARCH = settings(BUDGET, max_examples=4_000, derandomize=True, database=None, phases=[Phase.generate])
 """For faults that are there to be found: the first failure will do."""
 
 TestSupervisor = SupervisorMachine.TestCase

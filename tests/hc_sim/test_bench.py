@@ -70,7 +70,7 @@ def report() -> Report:
 def test_one_run_takes_every_figure_beside_its_floor(report: Report) -> None:
     assert [figure.name for figure in report.figures] == list(TARGETS)
     for figure in report.figures:
-        assert figure.value > 0
+        assert figure.value > 0 or figure.name == "terminal_bytes"  # a handful of terminals may fit into free memory
         assert (figure.floor is not None) == bool(TARGETS[figure.name].floor)
 
 
