@@ -8,7 +8,9 @@ import concurrent.futures
 import gc
 import multiprocessing
 import os
+import shutil
 import signal
+import tempfile
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor
@@ -78,6 +80,7 @@ class PoolEngine:
         self.deaths = 0
         self._work = work
         self._lives: Counter[int] = Counter()
+        self._folder = tempfile.mkdtemp(prefix="fuzz-")
         self._pool = self._fresh()
         self._running: dict[Future[Report], Batch] = {}
         self._suspects: deque[Batch] = deque()
@@ -100,14 +103,17 @@ class PoolEngine:
             except BrokenExecutor:
                 self._renew()
                 return None
+            except Exception as error:  # the harness broke over this batch, and over no other
+                report = lost(self._running[future], f"{type(error).__name__}: {error}")
             del self._running[future]
             self._go_on()
             return report
         return None
 
     def close(self) -> None:
-        """End the workers, whatever they are doing."""
+        """End the workers, whatever they are doing, and remove what they have left."""
         _end(self._pool)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _go_on(self) -> None:
         """Start what may be started: one suspect alone, or all that was held back."""
@@ -146,7 +152,7 @@ class PoolEngine:
         context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
         if "forkserver" in methods:
             context.set_forkserver_preload(list(PRELOADED))
-        return ProcessPoolExecutor(self.workers, mp_context=context, initializer=_settle_in)
+        return ProcessPoolExecutor(self.workers, mp_context=context, initializer=_settle_in, initargs=(self._folder,))
 
 
 def engine(name: str, *, workers: int | None = None, scheduler: str = "") -> Engine:
@@ -172,9 +178,10 @@ def lost(batch: Batch, why: str) -> Report:
     return Report(index=batch.index, drawn=batch.count, runs=0, failures=[failure], failed=1)
 
 
-def _settle_in() -> None:
+def _settle_in(folder: str) -> None:
     """The life of a worker begins: a Ctrl-C is for the campaign, and little of what is made here lives long."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    tempfile.tempdir = folder
     gc.freeze()
     gc.set_threshold(GC_OBJECTS)
 

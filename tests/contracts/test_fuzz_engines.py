@@ -52,6 +52,12 @@ def always_dies(batch: Batch) -> Report:
     return carry_out(batch)
 
 
+def raises(batch: Batch) -> Report:
+    if batch.index == 1:
+        raise OSError("no room")
+    return carry_out(batch)
+
+
 @pytest.fixture(name="pool")
 def a_pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., PoolEngine]]:
     monkeypatch.setenv("FUZZ_MARK", str(tmp_path / "died"))
@@ -96,7 +102,17 @@ def test_a_batch_that_kills_every_worker_is_given_up_and_the_others_are_not(pool
     assert reports[0].runs == 5
 
 
-def test_a_pool_that_is_closed_leaves_no_process(pool: Callable[..., PoolEngine]) -> None:
+def test_a_batch_over_which_the_harness_breaks_is_lost_and_the_others_are_not(pool: Callable[..., PoolEngine]) -> None:
+    reports = through(pool(raises), batches(3))
+
+    assert "OSError: no room" in reports[1].failures[0].words
+    assert [reports[at].runs for at in (0, 2)] == [5, 5]
+
+
+def test_a_pool_that_is_closed_leaves_no_process_and_no_folder(
+    pool: Callable[..., PoolEngine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     one = pool()
     through(one, batches(2))
     workers = list((getattr(one._pool, "_processes", None) or {}).values())
@@ -105,6 +121,7 @@ def test_a_pool_that_is_closed_leaves_no_process(pool: Callable[..., PoolEngine]
     one.close()
 
     assert workers
+    assert not list(tmp_path.glob("fuzz-*"))
     assert not [worker for worker in workers if worker.is_alive()]
 
 
