@@ -15,7 +15,7 @@ from contracts.report.as_github import MAX_ANNOTATIONS, field_of
 from contracts.report.content import summary
 from contracts.scenario import Level
 
-FILE = Path("/work/scenarios/settle/one.toml")
+FILE = Path("/home/user/scenarios/settle/one.toml")
 
 
 def clause(name: str, level: Level) -> Clause:
