@@ -4,6 +4,8 @@ import asyncio
 import sys
 from typing import cast
 
+from hc_sim.bench.seats import sit
+
 
 class Echo(asyncio.Protocol):
     """Sends back what it gets."""
@@ -29,4 +31,5 @@ async def serve(path: str) -> None:
 
 
 if __name__ == "__main__":
+    sit("server")
     asyncio.run(serve(sys.argv[1]))

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from hc_sim.bench.client import name_of
+from hc_sim.bench.seats import sit
 from hc_sim.core import Core
 from hc_sim.driver import Driver
 from hc_sim.hub.connection import Hub
@@ -71,5 +72,6 @@ def lift_file_limit() -> None:
 
 
 if __name__ == "__main__":
+    sit("server")
     lift_file_limit()
     asyncio.run(serve(sys.argv[1], int(sys.argv[2])))

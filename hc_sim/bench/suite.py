@@ -17,6 +17,7 @@ from hc_sim.bench.crowd import crowd_figure
 from hc_sim.bench.figures import Figure, Name, Report, judge
 from hc_sim.bench.hour import hour_figure
 from hc_sim.bench.listing import list_figure
+from hc_sim.bench.seats import seated
 from hc_sim.bench.startup import connect_figure
 
 MANY = 10_000
@@ -62,7 +63,11 @@ def run_bench(effort: Effort | None = None, *, say: Say = lambda _: None) -> Rep
     """Take every figure. `say` is told what is being done. Raises `BenchError` when something cannot be measured."""
     effort = effort or Effort()
     say(_weather())
-    with tempfile.TemporaryDirectory(prefix="hc-bench-") as folder, _servers(Path(folder), effort) as servers:
+    with (
+        tempfile.TemporaryDirectory(prefix="hc-bench-") as folder,
+        _servers(Path(folder), effort) as servers,
+        seated("client"),
+    ):
         figures: list[Figure] = []
         say("round trips beside an echo")
         figures.append(_beside_echo("sequential_get", servers, effort, in_flight=1))

@@ -1,4 +1,5 @@
 import json
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from hc_sim.bench import TARGETS, BenchError, Effort, Figure, Report, judge, run
 from hc_sim.bench.client import check_reply, echo_lines, get_lines, lines_of, name_of, process, rate
 from hc_sim.bench.fake import fill
 from hc_sim.bench.hour import HOUR_MS, TURNS, an_hour, live_an_hour
+from hc_sim.bench.seats import Side, processor, seated
 from hc_sim.commands import bench as command
 from hc_sim.core import Core
 from hc_sim.profile import WireProfile
@@ -205,3 +207,16 @@ def test_a_figure_is_a_value() -> None:
     assert judge("hour_ms", 1.0) == Figure(
         name="hour_ms", value=1.0, floor=None, ratio=None, target=5.0, holds=True
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("side", "seat"), [("client", {1}), ("server", {6})])
+def test_each_side_has_a_processor_of_its_own_where_there_are_two(side: Side, seat: set[int]) -> None:
+    assert processor(side, {6, 1, 4}) == seat
+    assert processor(side, {3}) == {3}
+
+
+def test_a_seat_is_given_back() -> None:
+    before = os.sched_getaffinity(0)
+    with seated("client"):
+        assert os.sched_getaffinity(0) == processor("client", before)
+    assert os.sched_getaffinity(0) == before
