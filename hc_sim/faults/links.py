@@ -42,6 +42,7 @@ class Bridge(Strict, frozen=True):
 
     `stderr` is written at start (`stderr_bytes`: that many bytes of noise). `exit_code`/`signal` end the process after
     `after_requests` request lines were read (0 = at once), `after_ms` its start, or in the middle of what it passes on.
+    With `group` the signal reaches its whole process group (socket host; in memory there is no other process in it).
     """
 
     nth: int = 1
@@ -49,6 +50,7 @@ class Bridge(Strict, frozen=True):
     stderr_bytes: Annotated[int, Knob("so many bytes of noise on its stderr: a flood", 4)] = 0
     exit_code: Annotated[int | None, Knob("the process ends with this code", 4)] = None
     signal: Annotated[str | None, Knob("the process is ended by this signal", 4)] = None
+    group: Annotated[bool, Knob("the signal goes to its whole process group, and so to whoever shares it", 4)] = False
     after_requests: Annotated[int, Knob("it ends once so many requests were read; 0: before the first byte", 4)] = 0
     after_ms: Annotated[int | None, Knob("it ends so long after its start, between two polls", 4)] = None
     after_reply_bytes: Annotated[

@@ -56,7 +56,7 @@ def end(bridge):
         number = getattr(_signal, bridge["signal"])
         if number not in (_signal.SIGKILL, _signal.SIGSTOP):
             _signal.signal(number, _signal.SIG_DFL)
-        os.kill(os.getpid(), number)
+        os.killpg(0, number) if bridge["group"] else os.kill(os.getpid(), number)
     os._exit(bridge["exit_code"] or 0)
 
 
@@ -133,10 +133,10 @@ def install_faulty_hc(directory: Path | str, bridges: Sequence[Mapping[str, Any]
     """Write an `hc` into `directory` whose connections go wrong as `bridges` say; returns its path.
 
     A bridge: `nth` (which connection, from 1; 0 = every one), `stderr` and `stderr_bytes` (said at the start),
-    `exit_code` or `signal` (how the process ends, `"SIGKILL"`), `after_requests` (0 = at once, else as soon as so many
-    request lines were read, the last of which never reaches the core), `after_ms`, `after_reply_bytes` (it ends then
-    instead), `closes` (it lets go of one stream and lives on). The first bridge that fits is taken. Raises
-    `ValueError` for a field that is not there or makes no sense.
+    `exit_code` or `signal` (how the process ends, `"SIGKILL"`; with `group` its whole group), `after_requests` (0 = at
+    once, else as soon as so many request lines were read, the last of which never reaches the core), `after_ms`,
+    `after_reply_bytes` (it ends then instead), `closes` (it lets go of one stream and lives on). The first bridge that
+    fits is taken. Raises `ValueError` for a field that is not there or makes no sense.
     """
     checked = [_checked(bridge) for bridge in bridges]
     folder = Path(directory)

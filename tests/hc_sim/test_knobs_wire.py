@@ -4,6 +4,7 @@ import contextlib
 import json
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -491,6 +492,28 @@ def test_bridges_end_as_planned() -> None:
         assert len(second.stderr) == 200_000
         third = subprocess.run(command, input=request, capture_output=True, env=core.env, check=False, timeout=20)
         assert third.stdout.startswith(PLAIN)
+
+
+@knob("bridge.group")
+@pytest.mark.parametrize("group", [True, False])
+def test_a_signal_reaches_the_whole_group_of_a_bridge_or_the_bridge_alone(group: bool) -> None:
+    both = (
+        "import os, subprocess, sys, time\n"
+        "bridge = subprocess.Popen([sys.argv[1], 'connect'], stdin=subprocess.PIPE)\n"
+        "bridge.wait(20)\n"
+        "print('still here', flush=True)\n"
+    )
+    with ServedCore(faults=FaultPlan(bridge=[Bridge(signal="SIGTERM", group=group)])) as core:
+        done = subprocess.run(
+            [sys.executable, "-c", both, str(core.hc)],
+            env=core.env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+            start_new_session=True,
+        )
+    assert (done.returncode, done.stdout) == ((-15, "") if group else (0, "still here\n"))
 
 
 @knob("restart.down_ms")
