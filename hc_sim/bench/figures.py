@@ -1,6 +1,8 @@
 """The figures that a benchmark run gives, each with its target and whether it is reached."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -16,6 +18,7 @@ Name = Literal[
     "hour_ms",
     "hc_connect",
     "thousand_connections",
+    "no_cliff",
 ]
 
 
@@ -42,6 +45,7 @@ TARGETS: dict[Name, Target] = {
     "hour_ms": Target("a timeline of one hour in virtual time", "ms", "", 5.0, False),
     "hc_connect": Target("hc connect, start to first reply", "ms", 'python -c "import socket"', 2.0, False),
     "thousand_connections": Target("p99 of a call, 1,000 connections open", "us", "p50 of one alone", 20.0, False),
+    "no_cliff": Target("steepest step of the curve below", "of the rate before", "", 0.5, True),
 }
 """Every figure by its name, in the order of the report."""
 
@@ -77,3 +81,9 @@ def judge(name: Name, value: float, floor: float | None = None) -> Figure:
     judged = value if ratio is None else ratio
     holds = judged >= target.bound if target.least else judged <= target.bound
     return Figure(name=name, value=value, floor=floor, ratio=ratio, target=target.bound, holds=holds)
+
+
+def steepest(curve: Sequence[tuple[int, float]]) -> Figure:
+    """Whether the curve falls off a cliff: the worst rate on it, as a part of the rate one step before."""
+    rates = [rate for _, rate in curve]
+    return judge("no_cliff", min(after / before for before, after in pairwise(rates)))

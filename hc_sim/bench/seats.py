@@ -1,4 +1,9 @@
-"""Which processor each side of a race sits on: no ratio means a thing while the scheduler moves one side alone."""
+"""Which processor each side of a measurement sits on: no ratio means a thing while the scheduler moves one side alone.
+
+Both ends of a race between two servers share one processor: a round trip then takes as long as the work of both ends,
+and no wake-up of an idle processor, which can take longer than the work, is counted for or against a server. Where the
+floor has no other end (encoding alone), and where many calls come at once, each end has a processor of its own.
+"""
 
 import contextlib
 import os
@@ -22,7 +27,7 @@ def sit(side: Side) -> None:
 
 @contextlib.contextmanager
 def seated(side: Side) -> Iterator[None]:
-    """Within: this process stays on that processor. What is started within begins there."""
+    """Within: this process stays on the processor of that side. What is started within begins there."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hc_sim.bench.client import check_reply, connect, echo_lines, get_lines, name_of, one_line, process, rate
+from hc_sim.bench.client import ROOMY, check_reply, connect, echo_lines, get_lines, name_of, one_line, process, rate
 from hc_sim.bench.crowd import crowd_figure
-from hc_sim.bench.figures import Figure, Name, Report, judge
+from hc_sim.bench.figures import Figure, Name, Report, judge, steepest
 from hc_sim.bench.hour import hour_figure
 from hc_sim.bench.listing import list_figure
 from hc_sim.bench.seats import seated
@@ -63,34 +63,41 @@ def run_bench(effort: Effort | None = None, *, say: Say = lambda _: None) -> Rep
     """Take every figure. `say` is told what is being done. Raises `BenchError` when something cannot be measured."""
     effort = effort or Effort()
     say(_weather())
-    with (
-        tempfile.TemporaryDirectory(prefix="hc-bench-") as folder,
-        _servers(Path(folder), effort) as servers,
-        seated("client"),
-    ):
-        figures: list[Figure] = []
-        say("round trips beside an echo")
-        figures.append(_beside_echo("sequential_get", servers, effort, in_flight=1))
-        figures.append(_beside_echo("pipelined_get", servers, effort, in_flight=IN_FLIGHT))
-        say(f"with {effort.terminals} terminals")
-        figures.append(_many(servers, effort))
-        figures.append(list_figure(servers.many, effort.terminals, effort.lists))
-        figures.append(judge("terminal_bytes", servers.terminal_bytes))
-        say("an hour in virtual time")
-        figures.append(hour_figure(effort.hours))
-        say("hc connect")
-        figures.append(connect_figure(Path(folder) / "bin", servers.few, effort.starts))
-        say(f"{effort.connections} connections")
-        figures.append(crowd_figure(servers.few, effort.connections, laps=effort.laps, rounds=effort.rounds))
-        say("the curve")
-        return Report(figures=figures, curve=_curve(servers, effort))
+    with tempfile.TemporaryDirectory(prefix="hc-bench-") as folder, _servers(Path(folder), effort) as servers:
+        with seated("server"):
+            figures = _races(servers, effort, say)
+        with seated("client"):
+            figures += _others(Path(folder), servers, effort, say)
+            curve = _curve(servers, effort)
+    return Report(figures=[*figures, steepest(curve)], curve=curve)
+
+
+def _races(servers: Servers, effort: Effort, say: Say) -> list[Figure]:
+    """The rates of one server beside another's, both ends on one processor."""
+    say("round trips beside an echo")
+    one = _beside_echo("sequential_get", servers, effort, in_flight=1)
+    several = _beside_echo("pipelined_get", servers, effort, in_flight=IN_FLIGHT)
+    say(f"with {effort.terminals} terminals")
+    return [one, several, _many(servers, effort)]
+
+
+def _others(folder: Path, servers: Servers, effort: Effort, say: Say) -> list[Figure]:
+    figures = [list_figure(servers.many, effort.terminals, effort.lists)]
+    figures.append(judge("terminal_bytes", servers.terminal_bytes))
+    say("an hour in virtual time")
+    figures.append(hour_figure(effort.hours))
+    say("hc connect")
+    figures.append(connect_figure(folder / "bin", servers.few, effort.starts))
+    say(f"{effort.connections} connections, and the curve")
+    figures.append(crowd_figure(servers.few, effort.connections, laps=effort.laps, rounds=effort.rounds))
+    return figures
 
 
 @contextlib.contextmanager
 def _servers(folder: Path, effort: Effort) -> Iterator[Servers]:
     echo, few, many = (str(folder / name) for name in ("echo", "few", "many"))
     with (
-        process("hc_sim.bench.echo", echo),
+        process("hc_sim.bench.echo", echo, environment=ROOMY),  # a floor at its fastest, never by luck a slow one
         process("hc_sim.bench.fake", few, str(FEW)),
         process("hc_sim.bench.fake", many, str(effort.terminals)) as said,
     ):

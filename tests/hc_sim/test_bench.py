@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from hc_sim.bench import TARGETS, BenchError, Effort, Figure, Report, judge, run_bench
 from hc_sim.bench.client import check_reply, echo_lines, get_lines, lines_of, name_of, process, rate
 from hc_sim.bench.fake import fill
+from hc_sim.bench.figures import steepest
 from hc_sim.bench.hour import HOUR_MS, TURNS, an_hour, live_an_hour
 from hc_sim.bench.seats import Side, processor, seated
 from hc_sim.commands import bench as command
@@ -31,6 +32,7 @@ ISSUED = {
     "hour_ms": (5, False),
     "hc_connect": (2.0, False),
     "thousand_connections": (20, False),
+    "no_cliff": (0.5, True),
 }
 
 
@@ -79,6 +81,11 @@ def test_one_run_takes_every_figure_beside_its_floor(report: Report) -> None:
 def test_the_curve_goes_from_one_call_in_flight_to_a_thousand(report: Report) -> None:
     assert [in_flight for in_flight, _ in report.curve][:: len(report.curve) - 1] == [1, 1_000]
     assert all(rate > 0 for _, rate in report.curve)
+
+
+def test_a_curve_that_falls_by_more_than_half_from_one_step_to_the_next_is_a_cliff() -> None:
+    assert steepest([(1, 10.0), (2, 8.0), (4, 20.0)]).holds
+    assert not steepest([(1, 10.0), (2, 20.0), (4, 9.0)]).holds
 
 
 def test_the_json_has_the_promised_members(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +217,7 @@ def test_a_figure_is_a_value() -> None:
 
 
 @pytest.mark.parametrize(("side", "seat"), [("client", {1}), ("server", {6})])
-def test_each_side_has_a_processor_of_its_own_where_there_are_two(side: Side, seat: set[int]) -> None:
+def test_each_side_has_a_seat_of_its_own_where_there_are_two(side: Side, seat: set[int]) -> None:
     assert processor(side, {6, 1, 4}) == seat
     assert processor(side, {3}) == {3}
 
