@@ -98,13 +98,16 @@ def lines(state: State, kept: Kept = (), *, deaths: int = 0) -> Iterator[str]:
 def _failures(state: State, kept: Kept) -> Iterator[str]:
     told: set[str] = set()
     files = dict(kept)
+    planted = f" --plant {state.setting.plant}" if state.setting.plant else ""
     for one in state.failures:
         if one.invariant in told:
             continue
         told.add(one.invariant)
-        again = f"--seed {one.seed} --examples 1" if one.seed is not None else "kept file only: it followed another run"
+        again = "kept file only: it followed another run"
+        if one.seed is not None:
+            again = f"legion-contracts fuzz --seed {one.seed} --examples 1{planted}"
         yield f"broke: {one.invariant} ({one.clause or 'harness'}), run {one.number}: {one.words}"
-        yield f"  again:    legion-contracts fuzz {again}" if one.seed is not None else f"  again:    {again}"
+        yield f"  again:    {again}"
         if one.invariant in files:
             yield f"  run it:   legion-contracts check --scenario {files[one.invariant]}"
             yield f"  draw it:  legion-contracts show {files[one.invariant]}"

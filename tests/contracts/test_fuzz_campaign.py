@@ -238,6 +238,12 @@ def test_a_failure_comes_with_the_command_that_makes_it_again(mixed: State, tmp_
     assert "settled on idle" in told
 
 
+def test_a_planted_fault_is_part_of_the_command_that_makes_its_failure_again(mixed: State) -> None:
+    planted = msgspec.structs.replace(mixed, setting=msgspec.structs.replace(mixed.setting, plant="timeout-settles"))
+
+    assert "fuzz --seed 7 --examples 1 --plant timeout-settles" in "\n".join(lines(planted))
+
+
 def test_the_json_form_has_what_a_program_wants(mixed: State) -> None:
     document = msgspec.json.decode(as_json(mixed, deaths=1))
 
