@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from legion_terminal.errors import SupervisorError
 from legion_terminal.routing import (
+    INPROCESS_WORKTREE,
     RoutingSupervisor,
     arbitrate,
     check_spawn,
@@ -54,6 +55,7 @@ class Backend:
         self.claims = claims
         self.fails_to_close = fails_to_close
         self.asked: list[str] = []
+        self.children: list[Child] = []
         self.numbers = itertools.count(1)
 
     @property
@@ -68,26 +70,32 @@ class Backend:
 
     async def steer(self, child: Child, text: str) -> SteerResult:
         self.asked.append(f"steer {text}")
+        self.children.append(child)
         return SteerResult(started=True, prompt_turn=1)
 
     async def abort(self, child: Child) -> AbortResult:
         self.asked.append("abort")
+        self.children.append(child)
         return AbortResult()
 
     async def wait_settled(self, child: Child, timeout_ms: float, cancelled: Cancel | None = None) -> SettleResult:
         self.asked.append(f"wait {timeout_ms} {cancelled is not None}")
+        self.children.append(child)
         return SettleResult(settled=True)
 
     async def status(self, child: Child) -> Observation:
         self.asked.append("status")
+        self.children.append(child)
         return Observation(turn=1, status="done", state="running")
 
     async def collect(self, child: Child) -> Verdict:
         self.asked.append("collect")
+        self.children.append(child)
         return Verdict(outcome="accept")
 
     async def retire(self, child: Child) -> RetireResult:
         self.asked.append("retire")
+        self.children.append(child)
         return RetireResult(ended=True, removed=True)
 
     async def close(self) -> None:
@@ -116,6 +124,7 @@ def test_only_true_itself_is_a_worktree(worktree: Any) -> None:
 
 
 def test_every_mode_has_a_label_and_an_answer_about_worktrees() -> None:
+    assert [mode_label(mode) for mode in ("inprocess", "rpc", "terminal")] == ["in process", "headless", "terminal"]
     assert len({mode_label(mode) for mode in SPAWN_MODES}) == len(SPAWN_MODES)
     assert {mode: may_hold_worktree(mode) for mode in SPAWN_MODES} == {
         "inprocess": False,
@@ -135,6 +144,21 @@ def test_only_a_centurion_outside_this_process_may_hold_a_worktree(mode: SpawnMo
     with pytest.raises(SupervisorError) as caught:
         check_spawn(mode, replace(request, worktree=True))
     assert caught.value.code == "worktree-refused"
+
+
+def test_a_refused_worktree_is_told_with_the_child_the_role_and_what_to_do() -> None:
+    with pytest.raises(SupervisorError) as caught:
+        check_spawn("terminal", replace(REQUEST, worktree=True))
+    error = caught.value
+    assert error.child == "w"
+    assert error.message == "only a centurion can hold a worktree, and this is 'worker'"
+    assert error.hint == "start it without a worktree, or as a centurion"
+
+
+def test_the_frozen_refusal_of_a_worktree_in_process_names_the_child() -> None:
+    with pytest.raises(SupervisorError) as caught:
+        check_spawn("inprocess", replace(REQUEST, agent="centurion", worktree=True))
+    assert (caught.value.child, caught.value.message) == ("w", INPROCESS_WORKTREE)
 
 
 def backends(**more: Any) -> dict[SpawnMode, Backend]:
@@ -171,6 +195,7 @@ def test_a_child_belongs_to_the_backend_that_started_it(
         await routing.collect(child)
         await routing.retire(child)
         assert mine[mode].asked == ["spawn", "steer x", "abort", "wait 5 True", "status", "collect", "retire"]
+        assert mine[mode].children == [child] * 6
         assert [backend.asked for other, backend in mine.items() if other != mode] == [[], []]
 
     asyncio.run(main())
@@ -196,6 +221,7 @@ def test_an_empty_slot_says_so_and_no_other_backend_steps_in() -> None:
             await router(mine, {}).spawn(replace(REQUEST, agent="centurion", worktree=True))
         assert caught.value.code == "mode-unavailable"
         assert "rpc" in caught.value.message
+        assert (caught.value.child, caught.value.hint) == ("w", "give one to the RoutingSupervisor")
         assert [backend.asked for backend in mine.values()] == [[], []]
 
     asyncio.run(main())
@@ -209,11 +235,35 @@ def test_a_strangers_child_is_refused_and_its_retire_only_notes_it() -> None:
         assert routing.owner(stranger) is None
         with pytest.raises(SupervisorError) as caught:
             await routing.steer(stranger, "x")
-        assert caught.value.code == "bad-request"
+        assert (caught.value.code, caught.value.child) == ("bad-request", "w")
+        assert caught.value.message == "it was not started by this supervisor"
         retired = await routing.retire(stranger)
         assert (retired.ended, retired.removed) == (False, False)
         assert retired.note
         assert [backend.asked for backend in mine.values()] == [[], [], []]
+
+    asyncio.run(main())
+
+
+def test_a_child_whose_backend_has_gone_is_named_by_its_handle() -> None:
+    async def main() -> None:
+        mine = backends()
+        routing = router(mine)
+        child = await routing.spawn(REQUEST)
+        routing._backends.clear()
+        with pytest.raises(SupervisorError) as caught:
+            await routing.status(child)
+        assert (caught.value.code, caught.value.child) == ("mode-unavailable", "w")
+
+    asyncio.run(main())
+
+
+def test_a_stranger_with_a_terminal_is_named_by_it() -> None:
+    async def main() -> None:
+        stranger = replace(await Backend("terminal").spawn(REQUEST), name="lgl-r-w")
+        with pytest.raises(SupervisorError) as caught:
+            router(backends()).backend_for(stranger)
+        assert caught.value.child == "lgl-r-w"
 
     asyncio.run(main())
 
