@@ -105,3 +105,10 @@ def test_a_value_longer_than_the_system_takes_is_refused_with_its_size_in_bytes(
     fits = "é" * 65_534 + "x"  # 131,069 bytes, and two for "A="
     assert overlay({}, {}, {"A": fits}) == {"A": fits}
     assert "131072 bytes" in refusal({}, {}, {"A": fits + "x"}).message
+
+
+def test_a_variable_that_is_no_text_says_what_to_do() -> None:
+    with pytest.raises(SupervisorError) as caught:
+        overlay({}, {}, {"DEPTH": 1})  # type: ignore[dict-item]
+    assert caught.value.message == "the environment variable DEPTH is of type int, not text"
+    assert caught.value.hint == "turn it into text, or leave it out with None"

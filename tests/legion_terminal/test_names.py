@@ -82,3 +82,21 @@ def test_an_empty_part_is_refused_by_name(run_id: str, handle: str, what: str) -
 def test_what_is_no_text_is_refused() -> None:
     with pytest.raises(SupervisorError, match="handle is 7"):
         terminal_name("run00001", 7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("run_id", "handle", "what", "child"),
+    [
+        ("", "alpha", "run id", "alpha"),
+        ("run00001", "", "handle", ""),
+        (7, "alpha", "run id", "alpha"),
+        ("r", 7, "handle", ""),
+    ],
+)
+def test_a_name_that_cannot_be_made_says_of_which_child_and_what_to_give(
+    run_id: object, handle: object, what: str, child: str
+) -> None:
+    with pytest.raises(SupervisorError) as caught:
+        terminal_name(run_id, handle)  # type: ignore[arg-type]
+    assert caught.value.message.startswith(f"the {what} is ")
+    assert (caught.value.child, caught.value.hint) == (child, f"give the child a {what}")

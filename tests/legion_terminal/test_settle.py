@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from legion_terminal.settle import (
+    LONGEST_MS,
     Cancelled,
     Continue,
     Event,
@@ -296,3 +297,14 @@ def test_the_last_observation_is_what_was_seen_last(events: list[Event]) -> None
             break
         seen = event.observation if isinstance(event, Seen) else seen
         assert wait.last == seen
+
+
+def test_an_exit_code_that_a_running_terminal_shows_is_no_end_and_is_not_passed_on() -> None:
+    odd = see(1, "working", exit_code=3, signal="SIGHUP")
+    ended = play(0, 100, (10, odd), (100, Tick()))
+    assert ended == (100, SettleResult(settled=False, reason="timeout", last_turn=1, last_status="working"))
+
+
+def test_the_longest_timeout_never_ends_and_the_one_below_does() -> None:
+    assert Wait(0, LONGEST_MS, 0).remaining_ms(0) is None
+    assert Wait(0, LONGEST_MS - 1, 0).remaining_ms(0) == LONGEST_MS - 1

@@ -704,3 +704,28 @@ def test_the_count_of_bad_lines_comes_with_the_verdict() -> None:
 def test_no_text_is_accepted_and_rejected_at_once(text: str) -> None:
     one = judged(text)
     assert (one.outcome == "unknown") == (one.reason is not None)
+
+
+def test_a_file_at_the_limit_is_read_and_one_byte_more_is_told_with_both_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"{}\n")
+    monkeypatch.setattr("legion_terminal.transcript.MAX_FILE_BYTES", 3)
+    assert read_transcript(str(path)).reason == "there is no prompt in the session file"
+    monkeypatch.setattr("legion_terminal.transcript.MAX_FILE_BYTES", 2)
+    assert read_transcript(str(path)).reason == "the session file has 3 bytes, more than 2"
+
+
+def test_a_file_that_cannot_be_read_to_its_end_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"{}\n")
+    monkeypatch.setattr("legion_terminal.transcript.read_lines", broken)
+    assert read_transcript(str(path)).reason == "the session file cannot be read: Input/output error"
+
+
+def test_a_path_that_no_system_takes_says_why() -> None:
+    assert read_transcript("a\0b").reason == "the session file cannot be opened: embedded null byte"
