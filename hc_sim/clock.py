@@ -230,6 +230,12 @@ def _refuse(what: str) -> NoReturn:
     )
 
 
+def need_real_time(loop: asyncio.AbstractEventLoop, what: str) -> None:
+    """Raises `VirtualTimeError` if this loop runs on virtual time; `what` cannot be seen from there."""
+    if isinstance(loop, VirtualLoop):
+        _refuse(what)
+
+
 def run_virtual(coro: Coroutine[Any, Any, T], *, limit_ms: int = LIMIT_MS) -> T:
     """Run a coroutine on a fresh `VirtualLoop` and close the loop; like `asyncio.run`, in no time at all.
 

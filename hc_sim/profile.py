@@ -237,6 +237,26 @@ class WireProfile(Strict):
         Literal["exit", "ends"], Reason("a program that reports nothing is waited for to its exit", "inferred")
     ] = "exit"
 
+    # programs that are really started
+    program_turn: Annotated[
+        Literal["work-starts", "work-ends"],
+        Reason("a real program has no script; +1 when work starts is the natural reading", "inferred"),
+    ] = "work-starts"
+    program_status: Annotated[
+        Literal["root", "most-urgent"],
+        Reason("which of several records is the status is not public: the program's own", "unknown"),
+    ] = "root"
+    program_paste: Annotated[
+        Literal["asked", "always", "never"],
+        Reason("whether a text is pasted in brackets; terminals do it for programs that asked for it", "unknown"),
+    ] = "asked"
+    program_watch_ms: Annotated[
+        Millis, Reason("how long an interrupt waits for a real program; a client says 10 s, that is long", "unknown")
+    ] = 2_000
+    program_grace_ms: Annotated[
+        Millis, Reason("between hangup, terminate and kill; the order is documented, the times are not", "unknown")
+    ] = 1_000
+
     # documents
     doc_version: Annotated[
         Literal["integer", "string"],

@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     from hc_sim.trace import Trace
 
 MARKER = (
-    "hc_script(*parts, profile=None, env=None): what the agents of hc_core do and what goes wrong. Each part is the "
-    "path of a script file (relative to the test's own file), an Agent, a Fault, a LinkFault, a FaultPlan or a Script; "
-    "`profile` is a WireProfile, `env` is laid over the environment of the core's terminals."
+    "hc_script(*parts, profile=None, env=None, programs=False): what the agents of hc_core do and what goes wrong. "
+    "Each part is the path of a script file (relative to the test's own file), an Agent, a Fault, a LinkFault, a "
+    "FaultPlan or a Script; "
+    "`profile` is a WireProfile, `env` is laid over the environment of the core's terminals; with `programs`, what no "
+    "agent plays is really started."
 )
 _MISTAKES = (OSError, TypeError, ValueError)
 """What a script with a mistake in it raises, in a file (`FileError`) or in the test itself."""
@@ -98,13 +100,14 @@ def _wanted(node: pytest.Item) -> dict[str, Any]:
     from hc_sim.playing.stage import collect
 
     parts: list[Any] = []
-    profile, env = None, dict[str, str]()
+    profile, env, programs = None, dict[str, str](), False
     for mark in node.iter_markers("hc_script"):
-        unknown = set(mark.kwargs) - {"profile", "env"}
+        unknown = set(mark.kwargs) - {"profile", "env", "programs"}
         if unknown:
             raise TypeError(f"there is no argument {', '.join(sorted(unknown))}; it is {MARKER}")
         parts += [node.path.parent / part if isinstance(part, (str, Path)) else part for part in mark.args]
         profile = profile or mark.kwargs.get("profile")
         env = {**mark.kwargs.get("env", {}), **env}
+        programs = programs or bool(mark.kwargs.get("programs"))
     agents, faults = collect(*parts)
-    return {"agents": agents, "faults": faults, "profile": profile, "env": env}
+    return {"agents": agents, "faults": faults, "profile": profile, "env": env, "programs": programs}

@@ -5,7 +5,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from hc_sim.model import METHODS, REFUSED
 from hc_sim.redact import HIDDEN, redact
+from hc_sim.script.toml import nearest
 
 __all__ = ["HIDDEN", "MAX_EVENTS", "Event", "Kind", "Trace", "redact", "weight"]
 
@@ -97,7 +99,12 @@ class Trace:
         return iter(self.events)
 
     def of(self, kind: Kind, method: str = "", terminal: str = "") -> list[Event]:
-        """Events of one kind, narrowed to a method and a terminal (address or name) when given."""
+        """Events of one kind, narrowed to a method and a terminal (address or name) when given.
+
+        Raises `ValueError` for a method that there is not and that nobody has called: nothing would ever match it.
+        """
+        if method and method not in METHODS:
+            self._refuse_unknown(method)
         return [
             event
             for event in self.events
@@ -135,6 +142,13 @@ class Trace:
     def none_after(self, method: str, t: int, terminal: str = "") -> bool:
         """Whether there was no such call later than `t` ms: `assert trace.none_after("terminal.get", t)`."""
         return not self._whole().calls(method, terminal, after_ms=t + 1)
+
+    def _refuse_unknown(self, method: str) -> None:
+        known = [*METHODS, *REFUSED]
+        if method not in known and all(event.method != method for event in self.events):
+            whole = f"terminal.{method}"
+            hint = f"did you mean {whole!r}?" if whole in known else nearest(method, known)
+            raise ValueError(f"no method {method!r}; {hint}")
 
     def _whole(self) -> "Trace":
         if self.dropped:

@@ -1,6 +1,8 @@
 """`hc-sim faults`: everything that can go wrong, class by class, as it is written in TOML or asked for in Python."""
 
 import json
+import shutil
+import sys
 import textwrap
 from dataclasses import asdict
 
@@ -9,6 +11,10 @@ import click
 from hc_sim.faults.reference import Row, reference
 from hc_sim.knobs import CLASSES
 
+WIDE = 118
+"""Columns where nobody says how many there are."""
+NARROWEST = 20
+"""Columns that the text of a knob has at least."""
 HOW = """\
 Addresses. A [[fault]] is addressed by method and nth call (0: every one), narrowed to a connection, or to a time of
 the core's own clock (from_ms, until_ms). A [[link]] is addressed by the nth connection that is opened, or by time. A
@@ -31,7 +37,8 @@ def faults(number: int | None, form: str) -> None:
         case "markdown":
             click.echo("\n".join(markdown(rows)))
         case _:
-            click.echo("\n".join(text(rows)))
+            width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
+            click.echo("\n".join(text(rows, width)))
 
 
 def markdown(rows: list[Row]) -> list[str]:
@@ -41,16 +48,16 @@ def markdown(rows: list[Row]) -> list[str]:
     return lines + ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in cells]
 
 
-def text(rows: list[Row]) -> list[str]:
-    """The reference for a terminal: a heading for each class, two columns below it."""
-    lines = [HOW]
-    width = max((len(row.name) for row in rows), default=0)
+def text(rows: list[Row], width: int = WIDE) -> list[str]:
+    """The reference for a terminal of this width: a heading for each class, two columns below it."""
+    lines = textwrap.wrap(HOW, width)
+    name = max((len(row.name) for row in rows), default=0)
     last = 0
     for row in rows:
         if row.number != last:
             last = row.number
             lines += ["", f"{row.number}. {row.class_}"]
-        said = textwrap.wrap(f"{row.text}  ({row.where})", 118 - width - 4)
-        lines.append(f"  {row.name:<{width}}  {said[0]}")
-        lines += [" " * (width + 4) + line for line in said[1:]]
+        said = textwrap.wrap(f"{row.text}  ({row.where})", max(NARROWEST, width - name - 4))
+        lines.append(f"  {row.name:<{name}}  {said[0]}")
+        lines += [" " * (name + 4) + line for line in said[1:]]
     return lines

@@ -1,6 +1,7 @@
 """`hc-sim parity`: what of a real core the fake has, and how well each part is known."""
 
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,10 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 KINDS = click.Choice(["method", "parameter", "result", "error", "choice"])
 FORMS = click.Choice(["table", "json", "markdown"])
 WIDE = 160
+"""Columns where nobody says how many there are."""
+ROOMY = 110
+"""Columns from which on the notes have one of their own."""
+INDENT = " " * 11
 HEADS = ("what", "name", "known", "here", "confirmed", "note")
 
 
@@ -61,9 +66,26 @@ def _show(rows: Sequence[Row]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    console = Console(width=None if sys.stdout.isatty() else WIDE)
+    if console.width < ROOMY:
+        click.echo("\n".join(narrow(rows, console.width)))
+        return
     table = Table(box=None, pad_edge=False)
     for head in HEADS:
         table.add_column(head, no_wrap=head != "note")
     for row in rows:
         table.add_row(*map(Text, _cells(row)))
-    Console(width=None if sys.stdout.isatty() else WIDE).print(table)
+    console.print(table)
+
+
+def narrow(rows: Sequence[Row], width: int) -> list[str]:
+    """The table for a terminal with few columns: what there is to say about a row stands below it."""
+    cells = [HEADS[:4], *(_cells(row)[:4] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    heads, *lines = ["  ".join(f"{cell:<{wide}}" for cell, wide in zip(line, widths, strict=True)) for line in cells]
+    found = [heads.rstrip()]
+    for row, line in zip(rows, lines, strict=True):
+        found.append(line.rstrip())
+        for said in (f"confirmed {row.confirmed}" if row.confirmed else "", row.note):
+            found += textwrap.wrap(said, width, initial_indent=INDENT, subsequent_indent=INDENT)
+    return found

@@ -5,7 +5,6 @@ import contextlib
 import importlib.util
 import os
 import shlex
-import shutil
 import signal
 import sys
 import time
@@ -20,7 +19,8 @@ from hc_sim.control.listener import ControlServer, control_path
 from hc_sim.core import Core
 from hc_sim.driver import Driver
 from hc_sim.faults import FaultPlan
-from hc_sim.folder import private_folder
+from hc_sim.folder import owned_folder
+from hc_sim.hosting import Programs
 from hc_sim.hub.connection import Hub
 from hc_sim.playing.fake import DrivenStage
 from hc_sim.playing.served import install_planned
@@ -32,8 +32,13 @@ from hc_sim.script.toml import FileError, read_toml
 from hc_sim.server import SocketPathError, UnixServer
 from hc_sim.show import show_event
 
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end it well."""
 MAX_WORD = 1_000
 """Bytes of an unfinished line on stdin that are kept."""
+KEPT = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_RUNTIME_DIR")
+"""Variables that a program which is really started gets from ours; of anything else it gets nothing."""
+TERM = "xterm-256color"
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -43,9 +48,18 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--profile", type=FILE, help="How the core behaves where nobody knows (TOML, see WireProfile).")
 @click.option("--quiet", is_flag=True, help="Do not show what happens.")
 @click.option("--console", is_flag=True, help="Show the terminals, with keys to play them (extra: console).")
+@click.option("--programs", is_flag=True, help="Really start what no agent of the script plays.")
+@click.option("--env", "settings", multiple=True, metavar="NAME=VALUE", help="A variable of the core's terminals.")
 @click.option("--show-secrets", is_flag=True, help="Show what looks like a secret as it is; it is hidden otherwise.")
 def serve(
-    script: Path | None, socket: Path | None, profile: Path | None, quiet: bool, console: bool, show_secrets: bool
+    script: Path | None,
+    socket: Path | None,
+    profile: Path | None,
+    quiet: bool,
+    console: bool,
+    programs: bool,
+    settings: tuple[str, ...],
+    show_secrets: bool,
 ) -> None:
     """Start a fake core, print the environment that leads to it, and show calls as they come.
 
@@ -62,48 +76,90 @@ def serve(
       hc ls
       hc interrupt slow-1
       hc-sim ctl move slow-1 done
+
+    With --programs the argv of `hc run` is started, in a pseudo-terminal, and what it reports (OSC 7501) is its status:
+
+    \b
+      hc-sim serve --programs --env PATH="$PATH"
+      hc run --bg --name real-1 -- pi "wait for me"
     """
     if console:
         _need_console()
+    env = _variables(settings, programs=programs)
     try:
-        agents, plan = ([POLITE], FaultPlan()) if script is None else collect(script)
+        agents, plan = ([] if programs else [POLITE], FaultPlan()) if script is None else collect(script)
         chosen = WireProfile() if profile is None else read_toml(profile, WireProfile)
     except (FileError, OSError) as error:
         click.echo(f"hc-sim: {error}", err=True)
         sys.exit(2)
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in ENDS:
         signal.signal(number, lambda *_: sys.exit(0))  # until the loop takes over: from here on there is what to remove
-    folder = private_folder()
     try:
-        path = Path(os.path.abspath(socket)) if socket else folder / "core.sock"  # noqa: PTH100 - links stay as given
-        show = partial(show_event, secrets=show_secrets)
-        core = _core(chosen, agents, path)
-        asyncio.run(_serve(core, plan, path, folder, show, secrets=show_secrets, quiet=quiet, console=console))
+        with owned_folder() as folder, _deaf_at_the_end():
+            path = Path(os.path.abspath(socket)) if socket else folder / "core.sock"  # noqa: PTH100 - links stay as given
+            show = partial(show_event, secrets=show_secrets)
+            hosted = Programs(chosen) if programs else None
+            core = _core(chosen, agents, path, env, hosted)
+            asyncio.run(
+                _serve(core, plan, path, folder, show, hosted, secrets=show_secrets, quiet=quiet, console=console)
+            )
     except (SocketPathError, OSError) as error:
         click.echo(f"hc-sim: {error}", err=True)
         sys.exit(1)
+
+
+@contextlib.contextmanager
+def _deaf_at_the_end() -> Iterator[None]:
+    """Once it is over, nothing hinders the removal of what was made."""
+    try:
+        yield
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        for number in ENDS:
+            signal.signal(number, signal.SIG_IGN)
 
 
-def _core(profile: WireProfile, agents: list[Agent], path: Path) -> Core:
+def _variables(settings: tuple[str, ...], *, programs: bool) -> dict[str, str]:
+    """The environment of the core's terminals beyond PATH: what was asked for, over what a real program needs."""
+    env = {name: os.environ[name] for name in KEPT if name in os.environ} | {"TERM": TERM} if programs else {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not name or not equals:
+            raise click.UsageError(f"--env {setting!r}: a variable is NAME=VALUE")
+        env[name] = value
+    return env
+
+
+def _core(
+    profile: WireProfile, agents: list[Agent], path: Path, env: dict[str, str], programs: Programs | None
+) -> Core:
     return Core(
         profile,
         agents=agents,
+        env=env,
         core_id=f"hc-sim-{os.getpid()}",
         started_ms=time.time_ns() // 1_000_000,
         socket=str(path),
         cwd_exists=os.path.isdir,
+        start_program=None if programs is None else programs.start,
     )
 
 
 async def _serve(
-    core: Core, plan: FaultPlan, path: Path, folder: Path, show: Show, *, secrets: bool, quiet: bool, console: bool
+    core: Core,
+    plan: FaultPlan,
+    path: Path,
+    folder: Path,
+    show: Show,
+    programs: Programs | None,
+    *,
+    secrets: bool,
+    quiet: bool,
+    console: bool,
 ) -> None:
-    """Serve until a signal to end comes. Whatever happens, the sockets and their folder are gone afterwards."""
+    """Serve until a signal to end comes. Whatever happens, sockets, their folder and programs are gone afterwards."""
     loop = asyncio.get_running_loop()
     ending = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in ENDS:
         loop.add_signal_handler(number, ending.set)
     you = core.add_terminal(name="you", labels={"herdr.space": "space-1"})
     feed = Feed()
@@ -111,7 +167,8 @@ async def _serve(
         feed.watch(lambda event: _say(show(event)))
     driver = Driver(Hub(core, plan), loop, on_event=feed.add, keep_trace=False)
     control = Control(DrivenStage(driver), feed, show, secrets=secrets)
-    async with UnixServer(driver, path), _controlled(path, control):
+    hosting = contextlib.nullcontext() if programs is None else programs.running(driver)
+    async with UnixServer(driver, path), _controlled(path, control), hosting:
         exports = _exports(install_planned(folder / "bin", plan), path, you)
         for line in exports:
             click.echo(line)

@@ -246,6 +246,10 @@ def _value(text: str) -> Any:
 def _fire(control: Control, words: list[str]) -> list[str]:
     if len(words) != 1:
         raise ControlError("fire NAME")
+    known = control.stage.hand_names()
+    if words[0] not in known:
+        there = nearest(words[0], known) if known else "no step of the script waits for any (by_hand)"
+        raise ControlError(f"no step by hand has the name {plain(words[0])!r}; {plain_line(there)}")
     fired = control.stage.fire(words[0])
     return [f"{fired} step{'' if fired == 1 else 's'} by hand: {plain(words[0])}"]
 

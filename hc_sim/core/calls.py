@@ -8,6 +8,8 @@ from hc_sim.core.composer import answer_dialog
 from hc_sim.core.ending import begin_end, end, remove
 from hc_sim.core.events import tell_terminal
 from hc_sim.core.kin import wait_for_children
+from hc_sim.core.onlookers import look_on
+from hc_sim.core.programs import press_stop, send_to
 from hc_sim.core.rules import NAME_RULE, effective_env, env_fault, size_fault, valid_name
 from hc_sim.core.status import change, deliver, give_back, make_status, press
 from hc_sim.core.terminal import SCREEN_LINES, Entry, show
@@ -83,6 +85,9 @@ def send(world: World, params: SendParams, now: int, conn: int) -> Any:
     entry = _find(world, params, now, "terminal.send")
     must_live(world, entry)
     _may_send(world, entry, force=params.force)
+    if entry.program is not None:
+        send_to(world, entry, entry.program, params.text, now)
+        return _sent(world, entry, started=world.profile.send_started)
     if entry.send == "hold":
         return _hold(world, entry, params.text, now)
     if entry.send == "swallow" or entry.word == "blocked":
@@ -104,6 +109,9 @@ def interrupt(world: World, params: Target, now: int, conn: int) -> Any:
     entry = _find(world, params, now, "terminal.interrupt")
     must_live(world, entry)
     key = stop_key(entry)
+    if entry.program is not None:
+        press_stop(world, entry, entry.program, key, now)
+        return _watch_stop(world, entry, now + world.profile.program_watch_ms)
     press(world, entry, now, key)
     if key == "Esc":
         escape(world, entry, now)
@@ -168,6 +176,7 @@ def wait(world: World, params: WaitParams, now: int, conn: int) -> Any:
         return ended(world, entry, ended=True)
     ticket = world.owe(entry)
     entry.waits[ticket] = world.timers.at(now + timeout, lambda _: _check_in(world, entry, ticket))
+    look_on(world, lambda: [entry] if ticket in entry.waits else None, now)
     return Pending(ticket)
 
 
@@ -179,7 +188,10 @@ def read(world: World, params: ReadParams, now: int, conn: int) -> Any:
         raise world.refusal("invalid_params", "lines must not be negative")
     if world.profile.read_sees and entry.word == "done":
         change(world, entry, now, turn=entry.turn, status=make_status("idle", entry.app), report=True)
-    return {"text": "\n".join(entry.screen[-lines:] if lines else [])}
+    screen = entry.screen
+    if entry.program is not None and entry.program.unfinished:
+        screen = [*screen[-lines:], entry.program.unfinished]
+    return {"text": "\n".join(screen[-lines:] if lines else [])}
 
 
 Handler = Callable[[World, Any, int, int], Any]

@@ -3,6 +3,8 @@
 A finished terminal stays finished until it is removed or reborn.
 """
 
+from typing import TYPE_CHECKING
+
 from hc_sim.core.events import end_views, tell_terminal
 from hc_sim.core.kin import drop_kin, tell_parent
 from hc_sim.core.rules import session_file
@@ -12,6 +14,9 @@ from hc_sim.core.waits import drop_held, drop_waits, end_stops, end_waits
 from hc_sim.core.world import World
 from hc_sim.script.format import Agent, Reborn
 from hc_sim.trace import Event
+
+if TYPE_CHECKING:
+    from hc_sim.core.programs import Program
 
 MAX_REMOVED = 4_096
 """Addresses and names of removed terminals whose last look is kept."""
@@ -23,6 +28,9 @@ How = tuple[int | None, str | None]
 def begin_end(world: World, entry: Entry, now: int, *, delay: int = 0) -> None:
     """Hang up on a program: it ends now, later, or never, as its agent has it."""
     agent = entry.player.agent if entry.player is not None else None
+    if entry.program is not None:
+        _hang_up_on(world, entry, entry.program, now, delay)
+        return
     if not entry.live or entry.dying is not None or (agent is not None and agent.kill_ms is None):
         return
     code, signal = _how(world, agent)
@@ -31,6 +39,15 @@ def begin_end(world: World, entry: Entry, now: int, *, delay: int = 0) -> None:
         end(world, entry, now, code=code, signal=signal)
     else:
         entry.dying = world.timers.at(due, lambda at: end(world, entry, at, code=code, signal=signal))
+
+
+def _hang_up_on(world: World, entry: Entry, program: "Program", now: int, delay: int) -> None:
+    """Hang up on a program that really runs; when it ends is up to the program."""
+    grace = world.profile.program_grace_ms
+    if not delay:
+        program.hang_up(grace)
+    elif entry.dying is None:
+        entry.dying = world.timers.at(now + delay, lambda _: program.hang_up(grace))
 
 
 def end(
@@ -59,7 +76,8 @@ def _hang_up(world: World, child: Entry, now: int, ending: list[tuple[Entry, int
     if agent is not None and agent.parent_end == "outlives":
         return
     wait = world.profile.cascade_ms + (agent.parent_ms if agent is not None and agent.parent_end == "ends" else 0)
-    if wait or child.dying is not None or (agent is not None and agent.kill_ms != 0):
+    at_once = child.program is None and child.dying is None and (agent is None or agent.kill_ms == 0)
+    if wait or not at_once:
         begin_end(world, child, now, delay=wait)
     else:
         ending.append((child, *_how(world, agent)))
@@ -72,7 +90,7 @@ def _how(world: World, agent: Agent | None) -> How:
 
 
 def _end_one(world: World, entry: Entry, now: int, code: int | None, signal: str | None) -> None:
-    _let_go(entry)
+    _let_go(world, entry)
     world.table.finish(entry)
     entry.exit_code = 0 if code is None and signal is None else code
     entry.signal = signal
@@ -128,6 +146,7 @@ def remove(world: World, entry: Entry, now: int) -> None:
     if entry.dying is not None:  # an end that was under way has nothing left to end
         entry.dying.cancel()
         entry.dying = None
+    _abandon(world, entry)
     children = [child for child in world.table.children(entry.address) if child.live and child.die_with_parent]
     world.table.remove(entry)
     entry.gone = True
@@ -159,7 +178,7 @@ def be_reborn(world: World, entry: Entry, now: int, reborn: Reborn) -> None:
             return
     else:
         if entry.live:
-            _let_go(entry)
+            _let_go(world, entry)
             drop_held(world, entry, f'terminal "{entry.address}" was replaced')
         tell_terminal(world, "terminal.removed", entry)
         end_stops(world, entry)
@@ -196,9 +215,10 @@ def _keep_look(world: World, entry: Entry) -> None:
         del world.removed[next(iter(world.removed))]
 
 
-def _let_go(entry: Entry) -> None:
+def _let_go(world: World, entry: Entry) -> None:
     """Nothing that was under way for this incarnation happens any more."""
     complete(entry)
+    _abandon(world, entry)
     if entry.dying is not None:
         entry.dying.cancel()
         entry.dying = None
@@ -206,3 +226,10 @@ def _let_go(entry: Entry) -> None:
         entry.esc.cancel()
         entry.esc = None
     entry.queue.clear()
+
+
+def _abandon(world: World, entry: Entry) -> None:
+    """What really runs in this terminal is ended, and heard of no more."""
+    if entry.program is not None:
+        entry.program.abandon(world.profile.program_grace_ms)
+        entry.program = None

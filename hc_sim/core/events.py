@@ -3,6 +3,7 @@
 Nothing is made for nobody: without subscribers and viewers every function here returns at once.
 """
 
+from hc_sim.core.onlookers import event_told
 from hc_sim.core.terminal import Entry, show
 from hc_sim.core.watches import Facts, Notice, Output, Over
 from hc_sim.core.world import World
@@ -15,6 +16,7 @@ def tell_terminal(world: World, name: EventName, entry: Entry) -> None:
     if watches.heard:
         watches.events += 1
         watches.news.append(Notice(name, {"number": watches.events, "terminal": show(entry, world.profile)}))
+        event_told(world, entry)
     if entry.views and name == "terminal.changed" and world.profile.attach_facts:
         watches.news.append(Facts(tuple(entry.views), show(entry, world.profile)))
 

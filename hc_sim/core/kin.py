@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from hc_sim.core.answers import Answer, Pending
+from hc_sim.core.onlookers import look_on
 from hc_sim.core.terminal import Entry, show
 from hc_sim.core.world import World
 
@@ -16,7 +17,12 @@ def wait_for_children(world: World, parent: Entry, mode: Mode, timeout_ms: int, 
     ticket = world.owe(parent)
     timer = world.timers.at(now + timeout_ms, lambda _: _check_in(world, parent, ticket))
     world.kin.setdefault(parent.address, {})[ticket] = (mode, timer)
+    look_on(world, lambda: world.table.children(parent.address) if _held(world, parent, ticket) else None, now)
     return Pending(ticket)
+
+
+def _held(world: World, parent: Entry, ticket: int) -> bool:
+    return ticket in world.kin.get(parent.address, {})
 
 
 def tell_parent(world: World, child: Entry) -> None:

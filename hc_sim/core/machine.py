@@ -10,17 +10,18 @@ from hc_sim.core.ending import end
 from hc_sim.core.glances import Glances
 from hc_sim.core.lifetime import happen, rival
 from hc_sim.core.parameters import MAX_QUOTED, decode_params
+from hc_sim.core.programs import Program, Starter, exited, printed, reported
 from hc_sim.core.rules import effective_env
 from hc_sim.core.server_calls import SERVER_CALLS
 from hc_sim.core.status import change, make_status
-from hc_sim.core.terminal import view
+from hc_sim.core.terminal import Entry, view
 from hc_sim.core.timeline import act, begin, observed, play, play_due
 from hc_sim.core.views import STREAM_CALLS, ViewerAct, carry_out
 from hc_sim.core.waits import forget_waits
 from hc_sim.core.watches import News
 from hc_sim.core.world import World
 from hc_sim.faults import Moment, Rival
-from hc_sim.model import REFUSED, Terminal, WireError
+from hc_sim.model import REFUSED, Status, Terminal, WireError
 from hc_sim.profile import WireProfile
 from hc_sim.script.format import Agent, Finish, StatusWord, Step
 from hc_sim.script.load import check_agent
@@ -37,8 +38,9 @@ class Core:
 
     `agents` play the terminals that `terminal.run` starts. `env` is laid over the minimal environment of the core.
     `started_ms` is the core's own time at `now` = 0, the base of `created_ms`. `socket` is the value of
-    HC_TERMINAL_SOCKET. `cwd_exists` says whether a directory is there. Raises `ValueError` for a timeline that cannot
-    be played.
+    HC_TERMINAL_SOCKET. `cwd_exists` says whether a directory is there. `start_program` really starts what no agent
+    plays; whoever has the programs says by `reported`, `printed` and `exited` what becomes of them.
+    Raises `ValueError` for a timeline that cannot be played.
     """
 
     def __init__(
@@ -51,11 +53,13 @@ class Core:
         started_ms: int = 1_000,
         socket: str = "/run/hc.sock",
         cwd_exists: Callable[[str], bool] = always,
+        start_program: Starter | None = None,
     ) -> None:
         _check(agents)
         self._world = World(
-            WireProfile() if profile is None else profile, agents, env or {}, core_id, started_ms, socket, cwd_exists
-        )
+            WireProfile() if profile is None else profile, agents, env or {}, core_id, started_ms, socket, cwd_exists,
+            start_program,
+        )  # fmt: skip
         self.glances = Glances(self._world)
         """Answers to looks, for whoever calls nothing else between `advance` and them."""
 
@@ -110,6 +114,12 @@ class Core:
                 play(self._world, entry, now, fired)
         self._tell_timelines(now)
         return count
+
+    def hand_names(self) -> list[str]:
+        """The names of all `by_hand` steps, armed or not."""
+        players = [entry.player for entry in self._world.actors.values() if entry.player is not None]
+        agents = [*self._world.agents, *(player.agent for player in players)]
+        return sorted({step.by_hand for agent in agents for step in agent.step if step.by_hand is not None})
 
     def drain_files(self) -> list[FileEffect]:
         """What programs did to files since the last time, in order. To be done before replies are passed on."""
@@ -182,7 +192,10 @@ class Core:
         entry.turn, entry.status = turn, make_status(status, None if status == "none" else "pi")
         if finished is not None:
             entry.state, entry.exit_code = "finished", finished
-        begin(world, entry, now, played=played)
+        try:
+            begin(world, entry, now, played=played)
+        except RefusalError as refused:
+            raise ValueError(refused.error.message) from refused
         return address
 
     def set_state(
@@ -219,6 +232,31 @@ class Core:
             raise KeyError(target)
         act(self._world, entry, now, step)
         self._tell_timelines(now)
+
+    def reported(self, address: str, program: Program, status: Status | None, now: int) -> None:
+        """The program of this terminal reports its status; nothing happens if it runs there no more."""
+        entry = self._hosted(address, program, now)
+        if entry is not None:
+            reported(self._world, entry, status, self._world.now)
+            self._tell_timelines(self._world.now)
+
+    def printed(self, address: str, program: Program, data: bytes, lines: Sequence[str], now: int) -> None:
+        """The program of this terminal printed bytes in which these lines ended."""
+        entry = self._hosted(address, program, now)
+        if entry is not None:
+            printed(self._world, entry, data, lines)
+
+    def exited(self, address: str, program: Program, code: int | None, signal: str | None, now: int) -> None:
+        """The program of this terminal has ended, by exit code or by signal."""
+        entry = self._hosted(address, program, now)
+        if entry is not None:
+            exited(self._world, entry, code, signal, self._world.now)
+            self._tell_timelines(self._world.now)
+
+    def _hosted(self, address: str, program: Program, now: int) -> Entry | None:
+        self._run_to(now)
+        entry = self._world.table.find(address)
+        return entry if entry is not None and entry.program is program else None
 
     def add_agents(self, agents: Sequence[Agent]) -> None:
         """Agents for terminals that start from now on; they are asked before the ones that were there.

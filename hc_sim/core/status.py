@@ -87,7 +87,7 @@ def _mend(world: World, entry: Entry, now: int) -> None:
 def _show_change(world: World, entry: Entry, now: int, turn: int, status: Status | None) -> None:
     was_working = entry.word == "working"
     entry.turn, entry.status = turn, status
-    if status is not None and status.msg:
+    if status is not None and status.msg and entry.program is None:
         show_line(world, entry, status.msg)
     note_state(world, entry, now)
     if entry.queue and was_working:

@@ -1,5 +1,6 @@
 """One terminal as the core keeps it, and how it is shown on the wire."""
 
+import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,6 +13,7 @@ from hc_sim.script.format import SendMode
 from hc_sim.script.player import Player
 
 if TYPE_CHECKING:
+    from hc_sim.core.programs import Program
     from hc_sim.core.watches import Watch
 
 SCREEN_LINES = 24
@@ -34,7 +36,7 @@ SIGNAL_NUMBERS = {
 
 _NOT_SHOWN = frozenset({
     "env", "rm", "session_file", "timer", "dying", "torn", "goal", "app", "send", "composer", "returned", "queue",
-    "screen", "waits", "held", "exited", "esc", "escs", "overlay", "gone", "drawn",
+    "screen", "waits", "held", "exited", "esc", "escs", "overlay", "gone", "drawn", "program",
 })  # fmt: skip
 """Attributes of an entry that its looks do not depend on."""
 
@@ -94,6 +96,8 @@ class Entry:
     """Interrupts whose effect is still watched for."""
     views: "dict[int, Watch] | None" = None
     """Its viewers, by channel."""
+    program: "Program | None" = None
+    """The program that really runs here."""
     gone: bool = False
     drawn: bytes | None = None
     """How it is shown, encoded, for as long as nothing of it changes."""
@@ -148,7 +152,8 @@ def show(entry: Entry, profile: WireProfile) -> dict[str, Any]:
     shown = cast("dict[str, Any]", msgspec.to_builtins(view(entry)))
     shown["state"] = profile.live_state if entry.state == "running" else entry.state
     if profile.signal_style == "exit-128" and entry.signal is not None:
-        shown["exit_code"] = 128 + SIGNAL_NUMBERS.get(entry.signal, 0)
+        number = SIGNAL_NUMBERS.get(entry.signal, getattr(signal, entry.signal, 0))
+        shown["exit_code"] = 128 + number
         shown["signal"] = None
     for key, spelt in (("exit_code", profile.exit_code_key), ("signal", profile.signal_key)):
         if spelt != key:

@@ -4,6 +4,7 @@ from hc_sim.core.answers import FileEffect
 from hc_sim.core.composer import answer_dialog, escape_later
 from hc_sim.core.ending import be_reborn, begin_end, end, remove
 from hc_sim.core.events import tell_terminal
+from hc_sim.core.programs import launch
 from hc_sim.core.rules import matches, session_file, task_in
 from hc_sim.core.status import change, make_status
 from hc_sim.core.terminal import Entry
@@ -24,7 +25,10 @@ class ScriptError(Exception):
 
 
 def begin(world: World, entry: Entry, now: int, *, played: bool) -> None:
-    """Put a new terminal into the world, and an agent into it if one matches and it is to be played."""
+    """Put a new terminal into the world, and an agent into it if one matches and it is to be played.
+
+    A program that no agent plays is really started, if the core can; raises `RefusalError` when that fails.
+    """
     entry.session_file = session_file(entry.argv, entry.cwd)
     agent = _take_agent(world, entry) if played else None
     if agent is not None:
@@ -35,6 +39,8 @@ def begin(world: World, entry: Entry, now: int, *, played: bool) -> None:
         entry.turn = agent.turn or entry.turn
         entry.status = make_status(agent.status, agent.app)
         world.actors[id(entry)] = entry
+    elif played:
+        launch(world, entry)
     world.table.add(entry)
     world.trace.add(
         Event(

@@ -78,7 +78,7 @@ def attach(world: World, params: AttachParams, now: int, conn: int) -> Any:
     must_live(world, entry)
     watch = _open(world, conn, entry)
     if params.cols is not None and params.rows is not None:
-        _note(world, entry, now, f"resize {params.cols}x{params.rows}")
+        _resize(world, entry, params.cols, params.rows, now)
     if profile.attach_facts:
         world.watches.news.append(Facts((watch.channel,), show(entry, profile)))
     if profile.attach_replay and entry.screen:
@@ -99,8 +99,10 @@ def carry_out(world: World, channel: int, act: ViewerAct, now: int) -> None:
             _type(world, watch, entry, data, now)
         case Replied(data):
             _note(world, entry, now, "viewer reply", data)
+            if entry.program is not None:
+                entry.program.type(data)
         case Resized(cols, rows):
-            _note(world, entry, now, f"resize {cols}x{rows}")
+            _resize(world, entry, cols, rows, now)
         case Focused(on):
             watch.focused = on
             _note(world, entry, now, "focus on" if on else "focus off")
@@ -134,8 +136,12 @@ def _opened(watch: Watch) -> Answer:
 
 def _type(world: World, watch: Watch, entry: Entry, data: bytes, now: int) -> None:
     parts, watch.unread = read_keys(watch.unread + data)
+    if entry.program is not None:
+        entry.program.type(data)
     for part in parts:
         press(world, entry, now, part.name if isinstance(part, Key) else part)
+        if entry.program is not None:
+            continue
         if isinstance(part, str):
             entry.composer = (entry.composer + part)[:MAX_COMPOSER]
         elif part.name == "Backspace":
@@ -157,6 +163,12 @@ def _enter(world: World, entry: Entry, now: int) -> None:
     text, entry.composer, entry.returned = entry.composer, "", False
     deliver(world, entry, now, text, busy=entry.word == "working")
     play_due(world, entry, now)
+
+
+def _resize(world: World, entry: Entry, cols: int, rows: int, now: int) -> None:
+    _note(world, entry, now, f"resize {cols}x{rows}")
+    if entry.program is not None:
+        entry.program.resize(cols, rows)
 
 
 def _note(world: World, entry: Entry, now: int, note: str, data: bytes = b"") -> None:

@@ -4,6 +4,7 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hc_sim.core.timers import Timer
 from hc_sim.notifications import EventName
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class Watches:
         self.news: deque[News] = deque(maxlen=MAX_NEWS)
         self.events = 0
         """Events told so far."""
+        self.looking: dict[int, Timer] = {}
+        """When the subscribers look at a terminal next, by the identity of the object."""
         self._last = 0
         self._all: dict[int, Watch] = {}
         self._subscribers = 0

@@ -15,6 +15,7 @@ from hc_sim.trace import Trace
 
 if TYPE_CHECKING:
     from hc_sim.core.documents import Kept
+    from hc_sim.core.programs import Starter
 
 HINTS: dict[Kind, str] = {
     "name_taken": "choose another name, or end and remove the terminal that holds it",
@@ -47,6 +48,7 @@ class World:
         started_ms: int,
         socket: str,
         cwd_exists: Callable[[str], bool],
+        start_program: "Starter | None" = None,
     ) -> None:
         self.profile = profile
         self.agents = tuple(agents)
@@ -58,6 +60,8 @@ class World:
         self.started_ms = started_ms
         self.socket = socket
         self.cwd_exists = cwd_exists
+        self.start_program = start_program
+        """Starts what no agent plays, if somebody does."""
         self.now = 0
         self.trace = Trace()
         self.timers = Timers()

@@ -11,6 +11,8 @@ How an agent is played is in `hc_sim.playing.stage`; what a link carries are the
 """
 
 import asyncio
+import contextlib
+import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -19,8 +21,10 @@ import msgspec
 
 from hc_sim.clock import VirtualClock, VirtualDeadlock
 from hc_sim.core import Core
+from hc_sim.core.machine import always
 from hc_sim.driver import Driver, MemoryLink
 from hc_sim.faults import Faults
+from hc_sim.hosting import Programs
 from hc_sim.hub.connection import Delivery, Hub
 from hc_sim.playing.stage import Stage
 from hc_sim.profile import WireProfile
@@ -248,7 +252,8 @@ class DrivenStage(Stage):
 class AsyncFakeCore(DrivenStage):
     """A fake core in the running event loop, virtual (`hc_sim.clock.run_virtual`) or real, with links in memory.
 
-    Use it as `async with AsyncFakeCore() as core`, or call `close` at the end.
+    Use it as `async with AsyncFakeCore() as core`, or call `close` at the end. With `programs`, inside of such a block,
+    what no agent plays is really started; on virtual time that is a `VirtualTimeError`.
     """
 
     def __init__(
@@ -259,10 +264,15 @@ class AsyncFakeCore(DrivenStage):
         profile: WireProfile | None = None,
         env: Mapping[str, str] | None = None,
         core_id: str = "core-1",
+        programs: bool = False,
     ) -> None:
-        hub = Hub(Core(profile, agents=agents, env=env, core_id=core_id), faults)
-        super().__init__(Driver(hub, asyncio.get_running_loop(), on_event=self._happened))
+        self._programs = Programs(profile) if programs else None
+        start = None if self._programs is None else self._programs.start
+        cwd_exists = always if self._programs is None else os.path.isdir
+        core = Core(profile, agents=agents, env=env, core_id=core_id, start_program=start, cwd_exists=cwd_exists)
+        super().__init__(Driver(Hub(core, faults), asyncio.get_running_loop(), on_event=self._happened))
         self._waiting: list[asyncio.Future[None]] = []
+        self._hosting = contextlib.AsyncExitStack()
 
     def open_link(self) -> MemoryLink:
         """A new connection: `write(data)`, `await read()`, `close()`."""
@@ -284,9 +294,12 @@ class AsyncFakeCore(DrivenStage):
         self.driver.close()
 
     async def __aenter__(self) -> "AsyncFakeCore":
+        if self._programs is not None:
+            await self._hosting.enter_async_context(self._programs.running(self.driver))
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self._hosting.aclose()
         self.close()
 
     def _happened(self, _: Event) -> None:

@@ -23,6 +23,7 @@ from hc_sim.driver import Driver
 from hc_sim.faults import FaultPlan, Faults, as_plan
 from hc_sim.faults.check import check_plan
 from hc_sim.folder import private_folder
+from hc_sim.hosting import Programs
 from hc_sim.hub.connection import METHOD_NAMES, Hub
 from hc_sim.playing.stage import Stage
 from hc_sim.profile import WireProfile
@@ -49,7 +50,8 @@ class ServedCore(Stage):
 
     `socket` is where it listens, `hc` the executable that leads there, `home` the address of the terminal in which a
     program under test is meant to run, `env` the whole environment for one. All of it is in a private folder with a
-    short path that is removed at the end. `problems` are defects in words; there should be none.
+    short path that is removed at the end. `problems` are defects in words; there should be none. With `programs`, what
+    no agent plays is really started, and ended at the end.
 
     Raises `ValueError` for a timeline that cannot be played, or a fault that cannot be carried out.
     """
@@ -61,12 +63,14 @@ class ServedCore(Stage):
         faults: Faults = (),
         profile: WireProfile | None = None,
         env: Mapping[str, str] | None = None,
+        programs: bool = False,
     ) -> None:
         self._plan = as_plan(faults)
         check_plan(self._plan, METHOD_NAMES)
         self.folder = private_folder()
         self._remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self.socket = self.folder / "core.sock"
+        self._programs = Programs(profile) if programs else None
         self._core = Core(
             profile,
             agents=agents,
@@ -75,6 +79,7 @@ class ServedCore(Stage):
             started_ms=time.time_ns() // 1_000_000,
             socket=str(self.socket),
             cwd_exists=os.path.isdir,
+            start_program=None if self._programs is None else self._programs.start,
         )
         self.home = self._core.add_terminal(name="you", labels=HOME_LABELS)
         self.hc = install_planned(self.folder / "bin", self._plan)
@@ -173,7 +178,8 @@ class ServedCore(Stage):
         loop, ending = asyncio.get_running_loop(), asyncio.Event()
         driver = Driver(Hub(self._core, self._plan), loop, on_event=self._happened)
         self.problems = driver.problems
-        async with UnixServer(driver, self.socket):
+        hosting = contextlib.nullcontext() if self._programs is None else self._programs.running(driver)
+        async with UnixServer(driver, self.socket), hosting:
             self._running.set_result((driver, loop, ending))
             await ending.wait()
         driver.close()

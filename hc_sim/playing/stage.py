@@ -110,6 +110,10 @@ class Stage(ABC):
         """Fire the armed `by_hand` steps of this name; returns how many there were."""
         return self._do(lambda hub, now: hub.core.fire(name, now))
 
+    def hand_names(self) -> list[str]:
+        """The names that `fire` knows: those of all `by_hand` steps, armed or not."""
+        return self._do(lambda hub, _: hub.core.hand_names())
+
     def now(self) -> int:
         """Milliseconds since the core began."""
         return self._do(lambda _, now: now)

@@ -186,6 +186,8 @@ def first_reply(link: FakeLink) -> dict[str, Any] | None:
         ("move alpha write", "the text that goes into"),
         ("ls all", "nothing is to follow"),
         ("fire", "fire NAME"),
+        ("fire alow", "no step by hand has the name 'alow'; did you mean 'allow'?"),
+        ("fire zzz", "no step by hand has the name 'zzz'; known: allow"),
         ("fault terminal.list", "fault METHOD KEY=VALUE"),
         ("fault terminal.lst reply=false", r"did you mean 'terminal\.list'"),
         ("fault terminal.list repyl=false", "did you mean 'reply'"),

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from hc_sim.cli import main
+from hc_sim.commands.faults import text
 from hc_sim.faults import FaultPlan
 from hc_sim.faults.reference import TABLES, knob_names, reference
 from hc_sim.knobs import CLASSES, Knob
@@ -77,6 +78,14 @@ def test_the_command_prints_each_knob_under_each_of_its_classes() -> None:
     assert headings == [f"{number}. {name}" for number, name in CLASSES.items()]
     assert sum(f"  {row.name} " in line for row in reference() for line in printed.splitlines()) >= len(reference())
     assert max(map(len, printed.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_the_reference_fits_a_terminal_that_is_narrow(width: int) -> None:
+    lines = text(list(reference()), width)
+    assert max(map(len, lines)) <= width
+    words = " ".join(" ".join(lines).split())
+    assert all(row.text in words for row in reference())
 
 
 def test_the_command_prints_one_class_as_json_or_as_a_table_for_a_page() -> None:

@@ -5,6 +5,7 @@ from typing import get_args
 import pytest
 from click.testing import CliRunner
 
+from hc_sim.commands.parity import narrow
 from hc_sim.commands.parity import parity as command
 from hc_sim.model import METHODS, REFUSED, Kind
 from hc_sim.parity import LiveRun, Row, field_names, listed_names, parity
@@ -90,6 +91,18 @@ def test_the_command_prints_for_people(form: str) -> None:
 
     assert done.exit_code == 0
     assert "unknown_method" in done.stdout
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_on_a_narrow_terminal_the_notes_stand_below_and_nothing_is_cut(width: int) -> None:
+    rows = parity(live=LiveRun(date="2026-11-30", version="0.1.20", confirmed=["terminal.get"]))
+
+    lines = narrow(rows, width)
+
+    assert max(map(len, lines)) <= width
+    words = " ".join(" ".join(lines).split())
+    assert all(" ".join(row.note.split()) in words and row.name in words for row in rows)
+    assert "confirmed 2026-11-30, core 0.1.20" in words
 
 
 def test_a_live_file_that_is_none_ends_in_one_line_and_code_2(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from hc_sim.core import Answer, Core, Pending
 from hc_sim.core.parameters import asks_for_frames
+from hc_sim.hosting.hearing import Hearing
 from hc_sim.hub.connection import Hub
-from hc_sim.model import Certainty
+from hc_sim.model import Certainty, Status
 from hc_sim.profile import WireProfile, reasons
 from hc_sim.script.format import Agent, Finish, Step
 from hc_sim.wire import Frame, FrameSplitter, Refusal, TooBig, decode, encode_frame, encode_result, refuse_line
@@ -194,6 +195,11 @@ EFFECTS: dict[str, tuple[Any, Look]] = {
     "blocked_to_working_counts": (
         True, lambda p: turns(msgspec.structs.replace(p, turn_rule="work-starts"), "working", "blocked", "working"),
     ),
+    "program_turn": ("work-ends", lambda p: hosted(p)[0]),
+    "program_status": ("most-urgent", lambda p: Hearing(p.program_status).feed(b"\x1b]7501;state=done:id=a\x07")),
+    "program_paste": ("always", lambda p: hosted(p)[1].typed),
+    "program_watch_ms": (0, lambda p: hosted(p)[2]),
+    "program_grace_ms": (9, lambda p: hosted(p)[1].grace),
     "doc_version": ("string", version_after),
     "doc_first": (5, version_after),
     "doc_create": (False, lambda p: isinstance(first(p, "doc.set", name="d", value=0), dict)),
@@ -297,6 +303,40 @@ def waited(profile: WireProfile) -> bool:
     core = Core(profile)
     core.add_terminal()
     return bool(answer(core, "terminal.wait", terminal="t1") == "pending")
+
+
+class Started:
+    """A program that only remembers what is done to it."""
+
+    pid: int = 1
+    unfinished: str = ""
+    pastes: bool = False
+    typed: bytes = b""
+    grace: int = 0
+
+    def type(self, data: bytes) -> bool:
+        self.typed += data
+        return True
+
+    def resize(self, cols: int, rows: int) -> None: ...
+
+    def hang_up(self, grace_ms: int) -> None:
+        self.grace = grace_ms
+
+    def abandon(self, grace_ms: int) -> None: ...
+
+
+def hosted(profile: WireProfile) -> tuple[int, Started, int | None]:
+    """A program works, gets a text, an Esc and a kill: its turn, itself, and when the Esc is answered."""
+    program = Started()
+    core = Core(profile, start_program=lambda _: program)
+    answer(core, "terminal.run", argv=["pi"])
+    core.reported("t1", program, Status(state="working"), 0)
+    answer(core, "terminal.send", terminal="t1", text="x")
+    answer(core, "terminal.interrupt", terminal="t1")
+    due = core.next_due()
+    answer(core, "terminal.kill", terminal="t1")
+    return core.terminals()[0].turn, program, due
 
 
 @pytest.mark.parametrize("name", WireProfile.__struct_fields__)

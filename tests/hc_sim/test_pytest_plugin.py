@@ -227,10 +227,24 @@ def test_nothing_is_left_when_a_test_ends_however_it_ends(run: Run) -> None:
 
 def test_the_marker_and_the_fixtures_explain_themselves(run: Run) -> None:
     result = run("", "--markers")
-    result.stdout.fnmatch_lines(["@pytest.mark.hc_script(*parts, profile=None, env=None): *"])
+    result.stdout.fnmatch_lines(["@pytest.mark.hc_script(*parts, profile=None, env=None, programs=False): *"])
     result = run("", "--fixtures")
     for name in ("hc_core", "hc_env", "hc_trace"):
         result.stdout.fnmatch_lines([f"{name}*"])
+
+
+def test_a_marker_can_ask_for_programs_that_are_really_started(run: Run) -> None:
+    result = run(
+        """
+    import pytest
+
+    @pytest.mark.hc_script(programs=True)
+    def test_it(hc_core, hc_env):
+        done = subprocess.run(["hc", "run", "--name", "alpha", "--", "sh", "-c", "exit 3"], env=hc_env)
+        assert hc_core.terminal("alpha").exit_code == 3
+    """
+    )
+    result.assert_outcomes(passed=1)
 
 
 def test_a_problem_of_the_core_is_a_warning(run: Run) -> None:

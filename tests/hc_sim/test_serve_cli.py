@@ -189,7 +189,11 @@ def test_a_word_on_stdin_fires_the_steps_that_wait_for_it(folder: Path) -> None:
         assert serving.process.stderr is not None
         serving.hc("run", "--bg", "--name", "a", "--", "pi")
         serving.process.stderr.readline()
-        for words, answer in (("nope\n\n", "0 steps by hand: nope"), ("al", ""), ("low\n", "1 step by hand: allow")):
+        for words, answer in (
+            ("nope\n\n", "no step by hand has the name 'nope'; known: allow"),
+            ("al", ""),
+            ("low\n", "1 step by hand: allow"),
+        ):
             serving.process.stdin.write(words)
             serving.process.stdin.flush()
             if answer:

@@ -86,3 +86,22 @@ def test_an_event_travels_as_json_and_leaves_out_what_it_does_not_say() -> None:
     event = Event(t=5, kind="text", terminal="t1", text="go")
     assert msgspec.json.decode(msgspec.json.encode(event)) == {"t": 5, "kind": "text", "terminal": "t1", "text": "go"}
     assert msgspec.json.decode(msgspec.json.encode(event), type=Event) == event
+
+
+@pytest.mark.parametrize(
+    ("method", "hint"),
+    [
+        ("terminal.kil", "did you mean 'terminal.kill'?"),
+        ("kill", "did you mean 'terminal.kill'?"),
+        ("zz", "known: doc"),
+    ],
+)
+def test_a_question_about_a_method_that_there_is_not_is_refused(method: str, hint: str) -> None:
+    trace = Trace()
+    trace.add(Event(t=0, kind="call", method="pane.list"))
+    for ask in (trace.none, trace.one, trace.count, trace.calls):
+        with pytest.raises(ValueError) as error:
+            ask(method)
+        assert str(error.value).startswith(f"no method {method!r}; {hint}")
+    assert trace.none("terminal.keys")
+    assert (trace.count("pane.list"), trace.count("*"), trace.count()) == (1, 1, 1)
