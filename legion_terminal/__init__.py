@@ -4,10 +4,12 @@ from legion_terminal.bridge import ProcessTransport
 from legion_terminal.cards import AgentCard, load_card
 from legion_terminal.client import Answer, HcClient, Hello, Method
 from legion_terminal.errors import Code, Known, SupervisorError
+from legion_terminal.headless import HeadlessSettings, HeadlessSupervisor
 from legion_terminal.host import resolve_hc, terminal_host_available
 from legion_terminal.inprocess import InProcessSupervisor
 from legion_terminal.link import Transport
 from legion_terminal.routing import RoutingSupervisor, arbitrate, mode_label
+from legion_terminal.rpc import Dialog, DialogAnswer, MemoryShortage, NodeState
 from legion_terminal.settle import Observation, SettleResult, decide
 from legion_terminal.terminal import TerminalSupervisor
 from legion_terminal.transcript import Transcript, read_transcript, verdict
@@ -18,6 +20,7 @@ from legion_terminal.types import (
     Capabilities,
     Child,
     Outcome,
+    QueueResult,
     RetireResult,
     SpawnMode,
     SpawnRequest,
@@ -35,14 +38,21 @@ __all__ = [
     "Capabilities",
     "Child",
     "Code",
+    "Dialog",
+    "DialogAnswer",
     "HcClient",
+    "HeadlessSettings",
+    "HeadlessSupervisor",
     "Hello",
     "InProcessSupervisor",
     "Known",
+    "MemoryShortage",
     "Method",
+    "NodeState",
     "Observation",
     "Outcome",
     "ProcessTransport",
+    "QueueResult",
     "RetireResult",
     "RoutingSupervisor",
     "SettleResult",

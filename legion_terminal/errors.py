@@ -16,6 +16,9 @@ Code = Literal[
     "mode-unavailable",  # the backend for this mode is not there
     "worktree-refused",  # this role or this mode cannot hold a worktree
     "card-refused",  # an agent card says what it must not
+    "memory-gate",  # too little memory is available to start another child
+    "program-missing",  # the program of a headless child cannot be started at all
+    "start-failed",  # it was started and ended at once, saying why
     "closed",  # the supervisor or client was closed
 ]
 Known = Literal["not-sent", "not-applied", "applied", "unknown"]

@@ -53,6 +53,8 @@ class SettleResult:
     """How a wait ended (D8). `reason`: None when settled, else `timeout`, `gone` or `aborted by parent`.
 
     `exit_code`/`signal` come with a finished terminal. `last_turn` and `last_status` are the newest observation.
+    The rest comes from headless children alone: `node` is the state of the orchestrator's node, `aborted` what the end
+    of the run said of itself, `unconfirmed` how many queued texts were not taken up, `detail` a sentence for people.
     """
 
     settled: bool
@@ -62,6 +64,10 @@ class SettleResult:
     signal: str | None = None
     last_turn: int | None = None
     last_status: str | None = None
+    node: str | None = None
+    aborted: bool | None = None
+    unconfirmed: int | None = None
+    detail: str | None = None
 
 
 SETTLE_ROWS: Final[tuple[tuple[str, Literal["any", "new"], str, bool], ...]] = (

@@ -10,12 +10,17 @@ from legion_terminal.settle import SettleResult as SettleResult
 SpawnMode = Literal["inprocess", "rpc", "terminal"]
 SPAWN_MODES: tuple[SpawnMode, ...] = get_args(SpawnMode)
 
+OnBlocked = Literal["forward", "auto-approve", "notify"]
+"""What happens to a question that a headless child asks: the parent answers, it is approved, or told and cancelled."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpawnRequest:
     """What the orchestrator asks for: which role, which task, where, with which program options (D4, D5).
 
     `env` values of None mean "not set" and never travel. `worktree` is true only for the role that holds one (I6).
+    The last three are for headless children alone, and None means as the supervisor is set: `approve` the project side
+    once (`--approve`), `on_blocked` what becomes of their questions, `min_free_mb` the limit of the memory gate in MiB.
     """
 
     agent: str
@@ -37,6 +42,9 @@ class SpawnRequest:
     no_context_files: bool = True
     system_prompt: str | None = None
     env: Mapping[str, str | None] = field(default_factory=dict)
+    approve: bool | None = None
+    on_blocked: OnBlocked | None = None
+    min_free_mb: int | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False, weakref_slot=True)
@@ -81,17 +89,33 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class AbortResult:
-    """The documented answer to an abort (D10): interrupted, and nothing claimed about queued text."""
+    """The documented answer to an abort (D10): interrupted, and nothing claimed about queued text.
+
+    A headless child's abort takes queued text back first: `cleared`, None when nothing was known to be queued.
+    """
 
     status: Literal["interrupted"] = "interrupted"
+    cleared: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueResult:
+    """The queued texts that were taken back from a headless child, by the queue they stood in."""
+
+    steering: tuple[str, ...] = ()
+    follow_up: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SteerResult:
-    """What is known of a steer: `started` as the core reported it; false is no error and no licence to resend."""
+    """What is known of a steer: `started` as the core reported it; false is no error and no licence to resend.
+
+    `disposition`: what a headless child said became of it (`started`, `queued`, `handled`).
+    """
 
     started: bool | None
     prompt_turn: int
+    disposition: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

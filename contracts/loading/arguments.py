@@ -20,7 +20,12 @@ MOVES: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "restart": ((), ("ms",)),
 }
 """Moves of the world, with the arguments that each one needs and those that it may have."""
-NEEDED: Final[Mapping[str, tuple[str, ...]]] = {"steer": ("text",), "card.load": ("text",)}
+NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
+    "steer": ("text",),
+    "prompt": ("text",),
+    "follow_up": ("text",),
+    "card.load": ("text",),
+}
 """Arguments without which a call cannot be made."""
 HARNESS_ARGUMENTS: Final = frozenset({"child", "token"})
 """Arguments that the harness fills in; a scenario names the child with the step's own `child`."""
@@ -148,6 +153,9 @@ _CHECKS: Final[Mapping[tuple[str, str], Callable[[Any], Found]]] = {
     ("", "skills"): _texts,
     ("", "worktree"): _truth,
     ("", "allowNested"): _truth,
+    ("", "approve"): _truth,
+    ("", "confirmed"): _truth,
+    ("", "minFreeMb"): _number(0),
     ("", "noExtensions"): _truth,
     ("", "noSkills"): _truth,
     ("", "noContextFiles"): _truth,

@@ -4,9 +4,10 @@ Spelling is camelCase. Every call that concerns a child carries `child`, the tok
 parameters that may be left out; anything else that is not listed here is refused as a mistake of the scenario.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from legion_terminal.link import Transport
 
@@ -32,6 +33,9 @@ SPAWN_PARAMS: frozenset[str] = frozenset(
         "env",
         "allowNested",
         "mode",
+        "approve",
+        "onBlocked",
+        "minFreeMb",
     )
 )
 
@@ -41,6 +45,11 @@ METHODS: Mapping[str, frozenset[str]] = {
     "card.load": frozenset({"text", "source"}),
     "spawn": SPAWN_PARAMS,
     "steer": frozenset({"child", "text"}),
+    "prompt": frozenset({"child", "text"}),  # this and the next four: headless children alone
+    "follow_up": frozenset({"child", "text"}),
+    "clear_queue": frozenset({"child"}),
+    "dialogs": frozenset({"child"}),
+    "answer": frozenset({"child", "dialog", "confirmed", "value"}),  # without the last two: a cancel
     "abort": frozenset({"child"}),
     "wait": frozenset({"child", "timeoutMs", "token"}),
     "cancel": frozenset({"token"}),  # calls off the wait that was given this token
@@ -57,9 +66,19 @@ RESULTS: Mapping[str, frozenset[str]] = {
     "arbitrate": frozenset({"mode"}),
     "card.load": frozenset({"name", "source", "body"}),
     "spawn": frozenset({"mode", "name", "child", "promptTurn"}),
-    "steer": frozenset({"started", "promptTurn"}),
-    "abort": frozenset({"status"}),
-    "wait": frozenset({"settled", "abnormal", "reason", "exitCode", "signal", "lastTurn", "lastStatus"}),
+    "steer": frozenset({"started", "promptTurn", "disposition"}),
+    "prompt": frozenset({"started", "promptTurn", "disposition"}),
+    "follow_up": frozenset({"started", "promptTurn", "disposition"}),
+    "clear_queue": frozenset({"steering", "followUp"}),
+    "dialogs": frozenset({"open"}),
+    "answer": frozenset({"answered"}),
+    "abort": frozenset({"status", "cleared"}),
+    "wait": frozenset(
+        (
+            *("settled", "abnormal", "reason", "exitCode", "signal", "lastTurn", "lastStatus"),
+            *("node", "aborted", "unconfirmed", "detail"),  # headless children alone
+        )
+    ),
     "cancel": frozenset({"cancelled"}),
     "status": frozenset({"turn", "status", "state", "exitCode", "signal"}),
     "collect": frozenset({"verdict", "text", "stopReason", "reason", "badLines"}),
@@ -84,6 +103,10 @@ class SutError(Exception):
         self.error = dict(error)
 
 
+class SutUnstartedError(Exception):
+    """There is no system under test: its process could not be started, which is no fault of it."""
+
+
 class Sut(Protocol):
     """A supervisor, whatever it is written in."""
 
@@ -94,18 +117,34 @@ class Sut(Protocol):
         """Release everything; safe to call twice."""
 
 
+@runtime_checkable
+class OwnProcess(Protocol):
+    """A system under test in a process of its own.
+
+    `left`: what it has left behind, in words, known once it closed. `broken`: set when it is of no more use.
+    """
+
+    left: list[str]
+    broken: asyncio.Event
+
+    async def prepare(self) -> None:
+        """Start it before the drive begins. Raises nothing: what goes wrong is told by the calls."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SutSetup:
     """What a host gives to a system under test.
 
     `env`: the whole environment it may know. `connect`: makes one link to the core (None: start `hc connect` as the
     environment says). `poll_ms`: interval of its polls. `memory_env`: what its memory feature adds to a child (D5).
+    `limit_ms`: real time for the whole run.
     """
 
     env: Mapping[str, str]
     connect: Callable[[], Transport] | None = None
     poll_ms: int = 250
     memory_env: Mapping[str, str] = field(default_factory=dict)
+    limit_ms: int = 20_000
 
 
 SutFactory = Callable[[SutSetup], Sut]

@@ -11,9 +11,11 @@ from legion_terminal.bridge import ProcessTransport
 from legion_terminal.cards import load_card
 from legion_terminal.client import HcClient
 from legion_terminal.errors import SupervisorError
+from legion_terminal.headless import HeadlessSupervisor
 from legion_terminal.host import resolve_hc, terminal_host_available
 from legion_terminal.inprocess import InProcessSupervisor
 from legion_terminal.routing import RoutingSupervisor, arbitrate, check_spawn
+from legion_terminal.rpc import DialogAnswer
 from legion_terminal.settle import Observation, SettleResult
 from legion_terminal.terminal import TerminalSupervisor
 from legion_terminal.types import Child, SpawnMode, SpawnRequest, Supervisor, Verdict
@@ -26,7 +28,15 @@ _FLAGS = {
     "noSkills": "no_skills",
     "noContextFiles": "no_context_files",
 }
-_TEXTS = {"branch": "worktree_branch", "model": "model", "provider": "provider", "systemPrompt": "system_prompt"}
+_AS_GIVEN = {
+    "branch": "worktree_branch",
+    "model": "model",
+    "provider": "provider",
+    "systemPrompt": "system_prompt",
+    "approve": "approve",
+    "onBlocked": "on_blocked",
+    "minFreeMb": "min_free_mb",
+}
 _KEPT_OF_A_CHILD = frozenset(
     (
         "id",
@@ -47,7 +57,10 @@ _KEPT_OF_A_CHILD = frozenset(
 
 
 class PythonSut:
-    """One routing supervisor with its terminal backend. Raises `SutError` for every failure it reports."""
+    """One routing supervisor with its backends. Raises `SutError` for every failure it reports.
+
+    Headless children are processes and need real time: they are there when the links to the core are processes too.
+    """
 
     def __init__(self, setup: SutSetup) -> None:
         env = dict(setup.env)
@@ -58,6 +71,8 @@ class PythonSut:
             "inprocess": InProcessSupervisor(_answer_in_process),
             "terminal": self._terminal,
         }
+        if setup.connect is None:
+            self._backends["rpc"] = HeadlessSupervisor(env, memory_env=setup.memory_env)
         self._router = RoutingSupervisor(self._backends, env)
         self._children: dict[str, Child] = {}
         self._waits: dict[str, asyncio.Event] = {}
@@ -69,6 +84,11 @@ class PythonSut:
             "card.load": self._card_load,
             "spawn": self._spawn,
             "steer": self._steer,
+            "prompt": self._prompt,
+            "follow_up": self._follow_up,
+            "clear_queue": self._clear_queue,
+            "dialogs": self._dialogs,
+            "answer": self._answer,
             "abort": self._abort,
             "wait": self._wait,
             "cancel": self._cancel,
@@ -130,6 +150,39 @@ class PythonSut:
         result = await self._owner(child).steer(child, str(params["text"]))
         return spell(result, always=("started",))
 
+    async def _prompt(self, params: dict[str, Any]) -> dict[str, Any]:
+        child = self._child(params)
+        return spell(await self._headless(child).prompt(child, str(params["text"])), always=("started",))
+
+    async def _follow_up(self, params: dict[str, Any]) -> dict[str, Any]:
+        child = self._child(params)
+        return spell(await self._headless(child).follow_up(child, str(params["text"])), always=("started",))
+
+    async def _clear_queue(self, params: dict[str, Any]) -> dict[str, Any]:
+        child = self._child(params)
+        return spell(await self._headless(child).clear_queue(child))
+
+    async def _dialogs(self, params: dict[str, Any]) -> dict[str, Any]:
+        child = self._child(params)
+        shown = ("id", "method", "title", "message", "options")
+        return {
+            "open": [
+                {key: value for key, value in spell(one).items() if key in shown}
+                for one in self._headless(child).dialogs(child)
+            ]
+        }
+
+    async def _answer(self, params: dict[str, Any]) -> dict[str, Any]:
+        child = self._child(params)
+        answer = DialogAnswer(confirmed=params.get("confirmed"), value=params.get("value"))
+        return {"answered": await self._headless(child).answer(child, answer, params.get("dialog"))}
+
+    def _headless(self, child: Child) -> HeadlessSupervisor:
+        backend = self._backends[child.mode]
+        if not isinstance(backend, HeadlessSupervisor):
+            raise SupervisorError("bad-request", "only a headless child takes that", child=child.name or child.handle)
+        return backend
+
     async def _abort(self, params: dict[str, Any]) -> dict[str, Any]:
         child = self._child(params)
         return spell(await self._owner(child).abort(child))
@@ -161,7 +214,13 @@ class PythonSut:
         return spell_verdict(await self._owner(child).collect(child))
 
     async def _capabilities(self, params: dict[str, Any]) -> dict[str, Any]:
-        """What the backend claims or the router in front of it: a claim of either is a claim."""
+        """What the backend claims or the router in front of it: a claim of either is a claim.
+
+        Without a child, and for one in a terminal, the terminal backend is asked; for any other child, its own.
+        """
+        child = self._child(params) if params.get("child") else None
+        if child is not None and child.mode != "terminal":
+            return spell(self._backends[child.mode].capabilities)
         claims = [spell(self._terminal.capabilities), spell(self._router.capabilities)]
         return {key: any(claim.get(key) for claim in claims) for claim in claims for key in claim}
 
@@ -190,7 +249,7 @@ def spawn_request(params: Mapping[str, Any]) -> SpawnRequest:
         raise ValueError(f"spawn takes no {unknown[0]!r}")
     extra: dict[str, Any] = {key: tuple(params[key]) for key in _LISTS if key in params}
     extra |= {ours: bool(params[key]) for key, ours in _FLAGS.items() if key in params}
-    extra |= {ours: params[key] for key, ours in _TEXTS.items() if key in params}
+    extra |= {ours: params[key] for key, ours in _AS_GIVEN.items() if key in params}
     return SpawnRequest(
         agent=str(params.get("agent", "centurion")),
         run_id=str(params["runId"]),
@@ -224,7 +283,9 @@ def spell(result: Any, *, always: Collection[str] = (), names: Mapping[str, str]
     told = {one.name: getattr(result, one.name) for one in dataclasses.fields(result)}
     renamed = names or {}
     return {
-        renamed.get(name, _camel(name)): value for name, value in told.items() if value is not None or name in always
+        renamed.get(name, _camel(name)): _plain(value)
+        for name, value in told.items()
+        if value is not None or name in always
     }
 
 
@@ -246,6 +307,11 @@ def spell_observation(seen: Observation) -> dict[str, Any]:
 def spell_verdict(verdict: Verdict) -> dict[str, Any]:
     """A verdict in the contracts' spelling."""
     return spell(verdict, names={"outcome": "verdict"})
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: lists, and no tuples."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _camel(name: str) -> str:

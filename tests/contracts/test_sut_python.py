@@ -374,7 +374,17 @@ def test_a_wait_that_is_called_off_says_so() -> None:
 
 def test_the_protocol_lists_the_keys_of_every_result() -> None:
     settled = SettleResult(
-        settled=True, abnormal=True, reason="x", exit_code=1, signal="SIGHUP", last_turn=1, last_status="done"
+        settled=True,
+        abnormal=True,
+        reason="x",
+        exit_code=1,
+        signal="SIGHUP",
+        last_turn=1,
+        last_status="done",
+        node="settled",
+        aborted=False,
+        unconfirmed=1,
+        detail="x",
     )
     seen = Observation(turn=1, status="done", state="finished", exit_code=1, signal="SIGHUP")
     verdict = Verdict(outcome="accept", text="x", stop_reason="stop", reason="x", bad_lines=1)
@@ -400,6 +410,6 @@ def test_every_result_of_a_life_has_the_keys_that_the_protocol_lists() -> None:
     record = run_scenario(Scenario(id="x", why="x", clauses=["D8"], world=World(agent=[agent]), drive=drive), "memory")
 
     assert record.errored is None
-    optional = {"exitCode", "signal"}
+    optional = {"exitCode", "signal", "disposition", "cleared"}
     for step in record.steps:
         assert set(step.returned or {}) | optional == RESULTS[step.do] | optional, step
