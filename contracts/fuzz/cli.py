@@ -66,7 +66,7 @@ class Duration(_Param):
 )
 @click.option("--plant", default="", metavar="NAME", help="Search a supervisor with this fault, to see it found.")
 @click.option("--unmerged", is_flag=True, help="With --exhaustive: try symmetric histories one by one, too.")
-@click.option("--sut", default="", metavar="CMD", help="A supervisor in another language (not in this release).")
+@click.option("--sut", default="", metavar="CMD", help="Random lives in real time for a supervisor in any language.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.pass_context
 def fuzz(
@@ -94,7 +94,7 @@ def fuzz(
     every invariant looked at after every step. A seed repeats a run to the byte.
     """
     if sut:
-        raise click.UsageError("--sut: supervisors in other languages come with a later release; leave it out")
+        raise SystemExit(_driven(context, sut))
     if exhaustive is not None or bench:
         given = [
             name for name in ("duration", "examples", "seed", "engine", "guided") if context.params[name] is not None
@@ -125,6 +125,22 @@ def fuzz(
         duration, examples, seed, workers, engine or "local", scheduler, guided is not False, require_coverage, saved,
         keep_in, plant, form,
     )  # fmt: skip
+
+
+def _driven(context: click.Context, sut: str) -> int:
+    from contracts.fuzz.campaign import Until
+    from contracts.fuzz.driven import run_driven
+    from contracts.fuzz.random_search import DEFAULT_SECONDS, any_seed
+
+    given = context.params
+    unfit = [name for name in ("exhaustive", "engine", "guided", "saved") if given[name] is not None]
+    if unfit or any(given[name] for name in ("bench", "scheduler", "require_coverage", "plant", "unmerged")):
+        raise click.UsageError("--sut goes with --for, --examples, --seed, --workers, --keep and --format only")
+    examples, seconds = given["examples"], given["duration"]
+    until = Until(examples=examples, seconds=DEFAULT_SECONDS if examples is None and seconds is None else seconds)
+    seed = any_seed() if given["seed"] is None else given["seed"]
+    workers, keep_in = given["workers"], given["keep_in"]
+    return run_driven(sut, seed=seed, until=until, form=given["form"], workers=workers, keep_in=keep_in)
 
 
 def _random(

@@ -1,4 +1,4 @@
-"""The committed JSON Schemas: of the scenario file, the clause file and the messages on the wire."""
+"""The committed JSON Schemas: of the scenario file, the clause file, the wire and the SUT protocol."""
 
 import json
 from pathlib import Path
@@ -8,6 +8,7 @@ import msgspec
 
 from contracts.clauses import ClauseFile
 from contracts.scenario import Scenario
+from contracts.sut.messages import CALLS, FEATURES, Request, Response
 from hc_sim.model import METHODS
 from hc_sim.notifications import EVENTS
 
@@ -21,6 +22,7 @@ def schemas() -> dict[str, str]:
         "scenario.schema.json": _text(_of(Scenario, "A scenario file")),
         "clauses.schema.json": _text(_of(ClauseFile, "A clause file")),
         "wire.schema.json": _text(_wire()),
+        "sut.schema.json": _text(_sut()),
     }
 
 
@@ -67,6 +69,26 @@ def _wire() -> dict[str, Any]:
             for (name, method), (params, result) in zip(METHODS.items(), pairs, strict=True)
         },
         "x-notifications": dict(zip(EVENTS, events, strict=True)),
+        "$defs": components,
+    }
+
+
+def _sut() -> dict[str, Any]:
+    """Parameters and result of every call of the SUT protocol, by name; `x-request` and `x-response` are the lines."""
+    types = [Request, Response, *(kind for pair in CALLS.values() for kind in pair)]
+    found, components = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
+    request, response, *calls = found
+    return {
+        "$schema": DIALECT,
+        "title": "Parameters and result of every call of the SUT protocol",
+        "type": "object",
+        "properties": {
+            name: {"type": "object", "properties": {"params": params, "result": result}}
+            for name, params, result in zip(CALLS, calls[::2], calls[1::2], strict=True)
+        },
+        "x-features": dict(FEATURES),
+        "x-request": request,
+        "x-response": response,
         "$defs": components,
     }
 

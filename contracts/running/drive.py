@@ -6,13 +6,13 @@ run proves nothing, and is errored.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, Protocol
 
 from contracts.records import UNEXPECTED, StepRecord
 from contracts.running.placeholders import fill
 from contracts.scenario import Scenario, Step
-from contracts.sut.base import DEFAULT_WAIT_MS, METHODS, Sut, SutError
+from contracts.sut.base import DEFAULT_WAIT_MS, METHODS, OwnProcess, Sut, SutError, SutUnstartedError
 from hc_sim.clock import VirtualDeadlock, VirtualTimeError
 
 DEFAULT_HANDLE = "alpha"
@@ -150,6 +150,8 @@ class Drive:
             return await self._sut.call(method, args)
         except (SutError, VirtualDeadlock, VirtualTimeError):
             raise
+        except SutUnstartedError as error:
+            raise DriveError(str(error)) from error
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -192,7 +194,7 @@ class Drive:
             case "pause":
                 await asyncio.sleep(int(args["ms"]) / 1_000)
             case "until":
-                await self._stage.calls(str(args["calls"]), int(args.get("count", 1)))
+                await self._until(self._stage.calls(str(args["calls"]), int(args.get("count", 1))))
             case "join":
                 for name in step.of:
                     await self._named(name)
@@ -206,6 +208,23 @@ class Drive:
             case _:
                 await self._stage.restart(int(args.get("ms", 0)))
         return {}
+
+    async def _until(self, calls: Coroutine[Any, Any, None]) -> None:
+        """Wait for calls of the system under test, but not for those of one that is of no more use."""
+        if not isinstance(self._sut, OwnProcess):
+            await calls
+            return
+        arrived = asyncio.ensure_future(calls)
+        broken = asyncio.ensure_future(self._sut.broken.wait())
+        try:
+            await asyncio.wait({arrived, broken}, return_when=asyncio.FIRST_COMPLETED)
+            if not arrived.done():
+                raise SutError({"code": UNEXPECTED, "message": "the driver broke before it made these calls"})
+            await arrived
+        finally:
+            for waiting in (arrived, broken):
+                waiting.cancel()
+            await asyncio.gather(arrived, broken, return_exceptions=True)
 
     def _result_of(self, name: str) -> dict[str, Any]:
         found = [record.returned for record in self._records.values() if record.name == name]

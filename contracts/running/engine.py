@@ -1,8 +1,8 @@
 """What the command line needs of the machinery that runs scenarios, so that it can be tested without it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from contracts.records import RunRecord, RunVerdict
 from contracts.scenario import HostName, Scenario
@@ -27,12 +27,13 @@ class RunAll(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """`checks` maps the id of each executable check to its clause."""
+    """`checks` maps the id of each executable check to its clause. `about`: what a report says of a foreign system."""
 
     run_all: RunAll
     run_scenario: Callable[[Scenario, HostName], RunRecord]
     checks: Mapping[str, str]
     sut: str = "python"
+    about: Mapping[str, Any] = field(default_factory=dict)
 
 
 def real_engine() -> Engine:

@@ -2,7 +2,8 @@
 
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,9 @@ def run_gate(
     strict: bool = False,
     require: bool = False,
     on_verdict: OnVerdict | None = None,
+    keep_records: bool = False,
 ) -> Content:
-    """Run and judge. `on_verdict` hears of each run as it comes in."""
+    """Run and judge. `on_verdict` hears of each run as it comes in. `keep_records`: a report is to draw the runs."""
     by_id = {scenario.id: scenario for scenario in selection.scenarios}
 
     def judged(result: RunRecord | RunVerdict) -> RunVerdict:
@@ -48,6 +50,7 @@ def run_gate(
         if on_verdict is not None:
             on_verdict(judged(result))
 
+    when = datetime.now(UTC).isoformat(timespec="seconds")
     began = time.monotonic()
     results = engine.run_all(
         selection.scenarios,
@@ -73,7 +76,14 @@ def run_gate(
         files=files,
         foreign=frozenset(name for name, path in files.items() if not _is_ours(path)),
         seconds=time.monotonic() - began,
+        began=when,
+        records=_records(results) if keep_records else {},
+        scenarios=by_id if keep_records else {},
     )
+
+
+def _records(results: Sequence[RunRecord | RunVerdict]) -> dict[tuple[str, str], RunRecord]:
+    return {(one.scenario, one.host): one for one in results if isinstance(one, RunRecord)}
 
 
 def _is_ours(path: Path) -> bool:
@@ -81,7 +91,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _sut(engine: Engine) -> dict[str, Any]:
-    return {"name": engine.sut, "package": "legion_terminal", "version": _version()}
+    return dict(engine.about) or {"name": engine.sut, "package": "legion_terminal", "version": _version()}
 
 
 def _host(selection: Selection) -> dict[str, Any]:

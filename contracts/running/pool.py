@@ -96,12 +96,12 @@ def run_jobs(
     if workers == 0:
         return _inline(work, jobs, failed, tell)
     count = min(workers or default_workers(), len(jobs), MAX_WORKERS)
-    with _leaving_on_signals(), _short_names(), contextlib.closing(_Pool(work, jobs, failed, tell)) as pool:
+    with leaving_on_signals(), _short_names(), contextlib.closing(_Pool(work, jobs, failed, tell)) as pool:
         return pool.run(count)
 
 
 @contextlib.contextmanager
-def _leaving_on_signals() -> Iterator[None]:
+def leaving_on_signals() -> Iterator[None]:
     """Within: SIGTERM and SIGHUP end this process the way a Ctrl-C does, so that nothing is left behind.
 
     Who is deaf to one of them (nohup) stays so.

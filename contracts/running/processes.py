@@ -1,10 +1,12 @@
 """Processes of this machine as plain values, to see what a run left alive; and an end for exactly those."""
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +15,8 @@ PS_TIMEOUT_S = 10
 END_TIMEOUT_S = 2.0
 """How long an ended process may take to disappear."""
 POLL_S = 0.01
+_SET_CHILD_SUBREAPER = 36
+"""A number of Linux's prctl."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,33 @@ def left_over(started_by: int, mark: str = "", known: frozenset[int] = frozenset
     if mark:
         found |= {process.pid: process for process in processes() if mark in process.command}
     return [process for pid, process in found.items() if pid not in known and pid not in (started_by, os.getpid())]
+
+
+def adopt_orphans() -> None:
+    """From now on a process below this one that loses its parent becomes this one's, where the kernel can do that.
+
+    So it is still seen among the descendants, however it was detached.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def still_there(known: Iterable[Process]) -> list[Process]:
+    """Those of some processes that are alive, each still the same program."""
+    alive = {process.pid: process for process in processes()}
+    return [one for one in known if one.pid in alive and alive[one.pid].command == one.command]
+
+
+def group(leader: int) -> list[Process]:
+    """Live processes of the group that this process leads, or led until it ended."""
+    return [process for process in processes() if process.pid != leader and _group_of(process.pid) == leader]
+
+
+def _group_of(pid: int) -> int:
+    try:
+        return os.getpgid(pid)
+    except OSError:
+        return 0
 
 
 def end(process: Process) -> None:

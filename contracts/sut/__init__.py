@@ -1,4 +1,4 @@
-"""Systems under test behind one small protocol: the Python supervisor in process, later any program."""
+"""Systems under test behind one small protocol: the Python supervisor in process, and any program over stdio."""
 
 from contracts.sut.base import METHODS, Sut, SutError, SutFactory, SutSetup
 

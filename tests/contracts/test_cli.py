@@ -162,7 +162,7 @@ def test_an_interrupted_run_ends_with_none_of_the_four_codes(mine: Path) -> None
 
 
 def test_an_error_that_nobody_foresaw_ends_with_three(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contracts.cli._emit", lambda *_: 1 // 0)
+    monkeypatch.setattr("contracts.commands.check._emit", lambda *_: 1 // 0)
     result = check(mine)
 
     assert result.exit_code == 3
