@@ -7,8 +7,8 @@ import msgspec
 from contracts.scenario import HostName, Level
 from hc_sim.trace import Event
 
-Verdict = Literal["pass", "fail", "hazard", "avoided", "skipped", "errored"]
-ClauseVerdict = Literal["pass", "fail", "hazard", "unproven", "skipped", "errored"]
+Verdict = Literal["pass", "fail", "known", "hazard", "avoided", "skipped", "errored"]
+ClauseVerdict = Literal["pass", "fail", "known", "hazard", "unproven", "skipped", "errored"]
 
 
 UNEXPECTED: Final = "unexpected"
@@ -68,7 +68,10 @@ class RunRecord(Record, frozen=True):
 
 
 class Finding(Record, frozen=True):
-    """One statement that was checked: where it stands (`drive[2].returns.settled`), what was expected, what came."""
+    """One statement that was checked: where it stands (`drive[2].returns.settled`), what was expected, what came.
+
+    `known`: it does not hold, and a baseline says so.
+    """
 
     clause: str
     ok: bool
@@ -76,6 +79,7 @@ class Finding(Record, frozen=True):
     expected: Any = None
     got: Any = None
     say: str = ""
+    known: bool = False
 
 
 class RunVerdict(Record, frozen=True):

@@ -29,8 +29,8 @@ class ClauseRow(Record, frozen=True):
 
     `scenarios`, `socket`, `checks`: how many scenarios, scenarios over the socket and checks gave evidence.
     `failed`: statements that did not hold and weigh as much as the clause. `warnings`: those that weigh less, because
-    their scenario does; the clause holds all the same. `failed_level`: the weightiest level at which it failed (`must`
-    fails the gate, `should` only under strict).
+    their scenario does; the clause holds all the same. `known`: those of both that a baseline names.
+    `failed_level`: the weightiest level at which it failed (`must` fails the gate, `should` only under strict).
     `cost_ms`: for a hazard, the longest time lost. `avoided`: scenarios whose bad end did not occur.
     """
 
@@ -44,6 +44,7 @@ class ClauseRow(Record, frozen=True):
     statements: int = 0
     failed: list[Failure] = []
     warnings: list[Failure] = []
+    known: list[Failure] = []
     errored: list[str] = []
     skipped: list[str] = []
     failed_level: Level | None = None
@@ -76,7 +77,8 @@ def effective_level(run: Level, clause: Level) -> Level:
     return min(run, clause, key=lambda level: _WEIGHT[level])
 
 
-def _heaviest(levels: Sequence[Level]) -> Level | None:
+def heaviest(levels: Sequence[Level]) -> Level | None:
+    """The weightiest of some levels; None of none."""
     order: tuple[Level, ...] = ("must", "should", "hazard")
     return next((level for level in order if level in levels), None)
 
@@ -101,7 +103,7 @@ def _row(clause: Clause, verdicts: Sequence[RunVerdict], strict: bool) -> Clause
         warnings=[failure for failure in found if failure not in failed],
         errored=[f"{verdict.scenario} ({verdict.host})" for verdict in concerned if verdict.verdict == "errored"],
         skipped=[f"{verdict.scenario}: {verdict.why}" for verdict in concerned if verdict.verdict == "skipped"],
-        failed_level=_heaviest([failure.level for failure in failed]),
+        failed_level=heaviest([failure.level for failure in failed]),
         avoided=sum(verdict.verdict == "avoided" for verdict in evidence) if clause.level == "hazard" else 0,
         cost_ms=max((verdict.cost_ms or 0 for verdict in hazards), default=None),
     )

@@ -7,10 +7,10 @@ import msgspec
 
 from contracts.judging.tally import ClauseRow, Failure
 from contracts.records import Finding, RunVerdict, Verdict
-from contracts.report.content import Content, failed, reproduce
+from contracts.report.content import Content, Known, failed, reproduce
 
 SCHEMA: Final = 1
-_WORST: Final[tuple[Verdict, ...]] = ("errored", "fail", "hazard", "avoided", "pass", "skipped")
+_WORST: Final[tuple[Verdict, ...]] = ("errored", "fail", "known", "hazard", "avoided", "pass", "skipped")
 
 
 def as_json(content: Content) -> str:
@@ -32,6 +32,19 @@ def report(content: Content) -> dict[str, Any]:
         "scenarios": _scenarios(content),
         "checks": [_run(content, verdict) for verdict in content.verdicts if verdict.host == "check"],
         "totals": msgspec.to_builtins(content.totals),
+        **({} if content.baseline is None else {"baseline": _baseline(content.baseline)}),
+    }
+
+
+def _baseline(known: Known) -> dict[str, Any]:
+    return {
+        "file": str(known.path),
+        "known": known.failures,
+        "unseen": known.unseen,
+        "stale": [
+            {"line": line, "scenario": entry.scenario, "host": entry.host, "clause": entry.clause}
+            for line, entry in known.stale
+        ],
     }
 
 
@@ -49,6 +62,8 @@ def _clause(row: ClauseRow) -> dict[str, Any]:
     }
     if row.warnings:
         entry["warnings"] = [_failure(failure) for failure in row.warnings]
+    if row.known:
+        entry["known"] = [_failure(failure) for failure in row.known]
     if row.failed_level is not None:
         entry["failedLevel"] = row.failed_level
     if row.errored:
@@ -72,7 +87,8 @@ def _failure(failure: Failure) -> dict[str, Any]:
 
 def _finding(finding: Finding) -> dict[str, Any]:
     entry = {"clause": finding.clause, "where": finding.where, "expected": finding.expected, "got": finding.got}
-    return {**entry, "say": finding.say} if finding.say else entry
+    entry |= {"say": finding.say} if finding.say else {}
+    return {**entry, "known": True} if finding.known else entry
 
 
 def _scenarios(content: Content) -> list[dict[str, Any]]:
@@ -108,6 +124,6 @@ def _run(content: Content, verdict: RunVerdict) -> dict[str, Any]:
         entry["errored"] = verdict.errored
     if verdict.cost_ms is not None:
         entry["costSeconds"] = verdict.cost_ms / 1_000
-    if verdict.verdict in ("fail", "errored"):
+    if verdict.verdict in ("fail", "known", "errored"):
         entry["again"] = reproduce(content, verdict)
     return entry

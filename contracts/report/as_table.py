@@ -9,7 +9,18 @@ from rich.table import Table
 from rich.text import Text
 
 from contracts.records import Finding, RunVerdict
-from contracts.report.content import Content, evidence, failed, reproduce, seconds, show, summary, verdict_word
+from contracts.report.content import (
+    Content,
+    evidence,
+    fresh,
+    reproduce,
+    run_word,
+    seconds,
+    show,
+    summary,
+    verdict_word,
+)
+from contracts.report.known import stale_line
 
 WIDE: Final = 100
 """From this many columns on, the table says what each clause is about."""
@@ -23,6 +34,7 @@ _STYLES: Final = {
     "FAIL": "bold red",
     "fails": "bold red",
     "warn": "yellow",
+    "known": "yellow",
     "hazard": "magenta",
     "avoided": "green",
     "unproven": "yellow",
@@ -35,7 +47,8 @@ _STYLES: Final = {
 def as_table(content: Content, console: Console) -> None:
     """Print the report on a console, as wide as it is."""
     console.print(_clauses(content, console.width >= WIDE))
-    for block in (*_failures(content), *_errors(content), *_hazards(content), *_missing(content)):
+    blocks = (_failures(content), _errors(content), _baseline(content), _hazards(content), _missing(content))
+    for block in (block for found in blocks for block in found):
         console.print()
         for part in block:
             console.print(part, soft_wrap=isinstance(part, _Whole))
@@ -76,9 +89,9 @@ def _failures(content: Content) -> Iterator[_Block]:
 
 
 def _failure(content: Content, verdict: RunVerdict) -> Iterator[RenderableType]:
-    shown = failed(verdict)
+    shown = fresh(verdict)
     clauses = ", ".join(dict.fromkeys(finding.clause for finding in shown))
-    word = "FAIL" if _gates(content, verdict) else "warn"
+    word = run_word(content, verdict)
     yield Text.assemble((word, _STYLES[word]), f" {clauses} in ", (verdict.scenario, "bold"), f" ({verdict.host})")
     yield _indented(verdict.why, 2, "dim")
     for finding in shown[:MAX_FINDINGS]:
@@ -87,11 +100,6 @@ def _failure(content: Content, verdict: RunVerdict) -> Iterator[RenderableType]:
     if len(shown) > MAX_FINDINGS:
         yield _indented(f"and {len(shown) - MAX_FINDINGS} more fields", 2)
     yield _command(reproduce(content, verdict))
-
-
-def _gates(content: Content, verdict: RunVerdict) -> bool:
-    failing = {row.id for row in content.rows if content.gates(row.failed_level)}
-    return content.gates(verdict.level) and any(finding.clause in failing for finding in failed(verdict))
 
 
 def _said(finding: Finding) -> str:
@@ -108,6 +116,28 @@ def _errors(content: Content) -> Iterator[_Block]:
         ]
     if len(runs) > MAX_FAILED_RUNS:
         yield [Text(f"{len(runs) - MAX_FAILED_RUNS} more errored runs are not shown; --format json has them all")]
+
+
+def _baseline(content: Content) -> Iterator[_Block]:
+    known = content.baseline
+    if known is None:
+        return
+    if known.stale:
+        lines = [stale_line(known, line, one.scenario, one.host, one.clause) for line, one in known.stale]
+        shown = [Text(f"  {line}", overflow="fold") for line in lines[:MAX_FAILED_RUNS]]
+        more = len(lines) - MAX_FAILED_RUNS
+        yield [
+            Text.assemble(("FAIL", _STYLES["FAIL"]), " the baseline names what holds now"),
+            *shown,
+            *([Text(f"  and {more} more")] if more > 0 else []),
+        ]
+    names: dict[str, dict[str, None]] = {}  # clause to the runs that are known to fail it, each once
+    for row in content.rows:
+        for failure in row.known:
+            names.setdefault(row.id, {})[f"{failure.scenario} ({failure.host})"] = None
+    if names:
+        title = Text.assemble(("known", _STYLES["known"]), f" failures, as {known.path} says")
+        yield [title, *(_indented(f"{clause} in {_some(list(runs))}", 2) for clause, runs in names.items())]
 
 
 def _hazards(content: Content) -> Iterator[_Block]:

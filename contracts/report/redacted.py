@@ -18,8 +18,11 @@ def without_secrets(content: Content) -> Content:
     """The same run of the gate with the values of its findings redacted. What was judged is not changed by it."""
     return dataclasses.replace(
         content,
+        command=redact_text(content.command),
+        sut={name: redact_text(value) if isinstance(value, str) else value for name, value in content.sut.items()},
         rows=[_row(row) for row in content.rows],
         verdicts=[verdict_without_secrets(verdict) for verdict in content.verdicts],
+        records={key: record_without_secrets(record) for key, record in content.records.items()},
     )
 
 
@@ -44,7 +47,8 @@ def record_without_secrets(record: RunRecord) -> RunRecord:
 
 
 def _row(row: ClauseRow) -> ClauseRow:
-    return msgspec.structs.replace(row, failed=_failures(row.failed), warnings=_failures(row.warnings))
+    failed, warnings, known = _failures(row.failed), _failures(row.warnings), _failures(row.known)
+    return msgspec.structs.replace(row, failed=failed, warnings=warnings, known=known)
 
 
 def _failures(failures: Sequence[Failure]) -> list[Failure]:

@@ -11,8 +11,9 @@ from contracts.clauses import Clause, Clauses
 from contracts.judging.tally import clause_table, outcome, totals
 from contracts.records import Finding, RunVerdict
 from contracts.report import Content, as_github, as_json, as_junit
-from contracts.report.as_github import MAX_ANNOTATIONS, field_of
+from contracts.report.as_github import MAX_MESSAGE, MAX_OF_KIND, MAX_TITLE
 from contracts.report.content import summary
+from contracts.report.places import field_of
 from contracts.scenario import Level
 
 FILE = Path("/home/user/scenarios/settle/one.toml")
@@ -125,7 +126,7 @@ def test_json_lists_checks_apart_and_counts_everything() -> None:
 
 
 def cases(content: Content) -> dict[str, Element]:
-    root = fromstring(as_junit(content))  # noqa: S314 - our own output
+    root = fromstring(as_junit(content, lambda *_: 7))  # noqa: S314 - our own output
     return {f"{case.get('classname')}/{case.get('name')}": case for case in root.iter("testcase")}
 
 
@@ -134,7 +135,7 @@ def kind(case: Element) -> str:
 
 
 def test_junit_is_xml_with_counts_that_add_up() -> None:
-    root = fromstring(as_junit(content(*RUNS)))  # noqa: S314 - our own output
+    root = fromstring(as_junit(content(*RUNS), lambda *_: 7))  # noqa: S314 - our own output
 
     assert root.tag == "testsuites"
     assert [suite.get("name") for suite in root] == ["clauses", "scenarios"]
@@ -186,7 +187,7 @@ def test_junit_carries_difference_and_command() -> None:
 def test_junit_replaces_what_xml_cannot_hold() -> None:
     bad = verdict("bad", "fail", finding("D8", False, expected="\ud800\x07", got="\ufffe"), why="bell \x07")
 
-    assert "\x07" not in as_junit(content(bad))
+    assert "\x07" not in as_junit(content(bad), lambda *_: 7)
     assert kind(cases(content(bad))["scenarios.D8/bad[memory]"]) == "failure"
 
 
@@ -212,7 +213,14 @@ def test_github_annotates_the_line_of_the_statement() -> None:
 def test_github_grades_what_it_says() -> None:
     lines = as_github(content(*RUNS), lambda *_: 1).splitlines()
 
-    assert [line.split(" ", 1)[0] for line in lines] == ["::error", "::warning", "::error", "::notice", "::notice"]
+    assert [line.split(" ", 1)[0] for line in lines] == [
+        "::error",
+        "::error",
+        "::warning",
+        "::notice",
+        "::notice",
+        "::notice",
+    ]
     assert as_github(content(*RUNS, strict=True), lambda *_: 1).count("::error") == 3
     assert lines[-1].startswith("::notice title=legion-contracts::fails: ")
 
@@ -237,11 +245,61 @@ def test_github_warns_of_what_is_unproven() -> None:
 
 
 def test_github_stops_at_its_limit_and_counts_the_rest() -> None:
-    many = [verdict(f"s{n}", "fail", finding("D8", False)) for n in range(MAX_ANNOTATIONS + 5)]
-    lines = as_github(content(*many), lambda *_: 1).splitlines()
+    many = [verdict(f"s{n}", "fail", finding("D8", False)) for n in range(MAX_OF_KIND + 5)]
+    warned = [
+        verdict(f"w{n}", "fail", finding("W1", False, say="x" * 9_000), level="should", why="y" * 300)
+        for n in range(MAX_OF_KIND)
+    ]
+    noticed = [verdict(f"h{n}", "hazard", finding("H1", True), level="hazard") for n in range(MAX_OF_KIND)]
+    lines = as_github(content(*many, *warned, *noticed), lambda *_: 1).splitlines()
+    kinds = [line.split(" ", 1)[0] for line in lines]
 
-    assert sum(line.startswith("::error") for line in lines) == MAX_ANNOTATIONS
-    assert any("more annotations are not shown" in line for line in lines)
+    assert [kinds.count(f"::{kind}") for kind in ("error", "warning", "notice")] == [MAX_OF_KIND] * 3
+    assert [line for line in lines if "more annotations of this kind" in line] == [
+        "::error title=and more::7 more annotations of this kind; --format table or --html has them all",
+        "::notice title=and more::2 more annotations of this kind; --format table or --html has them all",
+    ]
+    assert lines[-1].startswith("::notice title=legion-contracts::")
+
+
+def test_github_cuts_what_is_longer_than_an_annotation_may_be() -> None:
+    long = verdict("s" * 400, "fail", finding("D8", False, say="x" * 9_000))
+    line = as_github(content(long), lambda *_: 1).splitlines()[0]
+    title = line.split("title=")[1].split("::")[0]
+
+    assert len(title) == MAX_TITLE
+    assert len(line) < MAX_MESSAGE + MAX_TITLE + 50
+    assert line.endswith("…")
+
+
+def gone(*_: object) -> int:
+    raise FileNotFoundError("no such file")
+
+
+def test_a_scenario_file_that_is_gone_is_still_named() -> None:
+    assert "line=1," in as_github(content(*RUNS), gone).splitlines()[0]
+    root = fromstring(as_junit(content(*RUNS), gone))  # noqa: S314 - our own output
+
+    assert [case.get("line") for case in root.iter("testcase") if case.get("file")] == ["1"]
+
+
+def test_junit_names_the_file_and_the_line_of_what_fails() -> None:
+    found = cases(content(*RUNS))
+
+    assert (found["scenarios.D8/one[memory]"].get("file"), found["scenarios.D8/one[memory]"].get("line")) == (
+        str(FILE), "7",
+    )  # fmt: skip
+    assert found["scenarios.W1/two[socket]"].get("file") is None
+
+
+def test_a_file_below_the_current_folder_is_named_as_a_ci_knows_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    there = content(*RUNS, files={"one": tmp_path / "scenarios" / "one.toml"})
+
+    assert "file=scenarios/one.toml,line=3," in as_github(there, lambda *_: 3)
+    assert 'file="scenarios/one.toml" line="3"' in as_junit(there, lambda *_: 3)
 
 
 def test_the_field_of_a_finding_is_its_place_in_the_file() -> None:
