@@ -1,0 +1,5 @@
+export interface Settings {
+  readonly maxChildren: number;
+}
+
+export const DEFAULTS: Settings = { maxChildren: 8 };

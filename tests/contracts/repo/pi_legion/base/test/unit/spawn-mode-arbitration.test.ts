@@ -1,0 +1,6 @@
+import { expect, it } from "vitest";
+import { arbitrate } from "../../src/runs/orchestrator.js";
+
+it("spawn-mode-arbitration", () => {
+  expect(arbitrate({ agent: "worker", handle: "a", cwd: "/", worktree: false, env: {} }, false)).toBe("inprocess");
+});

@@ -1,0 +1,11 @@
+import type { SpawnMode } from "../shared/types.js";
+
+const LABELS: Record<SpawnMode, string> = {
+  inprocess: "in process",
+  rpc: "headless",
+  terminal: "terminal",
+};
+
+export function modeLabel(mode: SpawnMode): string {
+  return LABELS[mode];
+}
