@@ -3,8 +3,8 @@
 say JSON · raw TEXT · err TEXT · read (one command; its id is {id} from then on) · exit N · kill SIGNAL · sleep S ·
 ignore SIGNAL · on SIGNAL CODE · close FD · hold S (a grandchild keeps the pipes) · tool S (so does one in a session of
 its own) · late JSON (a grandchild says it when the child may have ended) · flood FD BYTES in short lines · giant FD
-BYTES in one · idle (read until the end of input) · stay (read nothing, for a minute) · echo (answer every command) · many N LINE
-(that line N times). What it reads goes to the file LOG as well.
+BYTES in one · idle (read until the end of input) · stay (read nothing, for a minute) · echo (answer every command) ·
+many N LINE (that line N times). What it reads goes to the file LOG as well.
 """
 
 import contextlib
