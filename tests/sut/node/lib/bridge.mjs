@@ -1,12 +1,17 @@
 import { spawn } from 'node:child_process';
 import { LineSplitter } from './lines.mjs';
-import { readFrame } from './frames.mjs';
+import { beginsLikeJson, readFrame } from './frames.mjs';
 
 const LONGEST_LINE = 16 * 1024 * 1024;
 /** So many lines of noise, and nothing between them, are no core. */
 const NOISE_LINES = 10;
 const STDERR_KEPT = 2048;
-const DRAIN_MS = 150;
+/** So long after its first line of noise, a link without any message is no core. */
+const NOISE_MS = 2_500;
+/** What the link said last may still be in the pipe when its process has ended. */
+const DRAIN_MS = 300;
+/** A process that closed its output may be about to end, which tells more. */
+const EXIT_MS = 600;
 const GRACE_MS = 400;
 
 /**
@@ -32,11 +37,15 @@ export class Bridge {
   #nextId;
   #stderr = '';
   #noise = 0;
-  #answered = false;
+  #noiseTimer = null;
+  /** It brought a message, of whatever kind. */
+  #spoke = false;
   #loss = null;
   #exit = null;
   #exited;
   #closing = null;
+  /** What hello said of the core, once it was answered. */
+  coreId = '';
 
   /**
    * @param {string} executable
@@ -66,7 +75,7 @@ export class Bridge {
     });
     this.#process.once('close', () => this.#over());
     this.#process.once('exit', () => setTimeout(() => this.#over(), DRAIN_MS));
-    stdout.once('end', () => setTimeout(() => this.#over(), DRAIN_MS));
+    stdout.once('end', () => setTimeout(() => this.#over(), EXIT_MS));
   }
 
   /** @returns {boolean} */
@@ -138,7 +147,7 @@ export class Bridge {
   }
 
   #late(method, deadlineMs) {
-    if (!this.#answered && this.#noise > 0) {
+    if (!this.#spoke && this.#noise > 0) {
       return new CallError('lost', `${method}: nothing but noise came in ${deadlineMs} ms`, { code: 'protocol' });
     }
     return new CallError('timeout', `${method} got no answer within ${deadlineMs} ms`);
@@ -151,6 +160,7 @@ export class Bridge {
         this.#hear(readFrame(line), line);
       }
     } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
       this.#break(`the core sent a line that is longer than ${LONGEST_LINE} bytes (${error.message})`);
     }
   }
@@ -158,16 +168,18 @@ export class Bridge {
   #hear(frame, line) {
     if (frame.type === 'noise') {
       this.#noise++;
-      if (this.#noise < NOISE_LINES) return;
-      const sample = line.subarray(0, 80).toString('utf8');
-      this.#break(`nothing but noise came from the core: ${this.#noise} lines, such as ${JSON.stringify(sample)}`);
+      const sample = JSON.stringify(line.subarray(0, 80).toString('utf8'));
+      const giveUp = () => this.#break(`nothing but noise came from the core: ${this.#noise} lines, such as ${sample}`);
+      if (this.#noise >= NOISE_LINES) giveUp();
+      else if (!this.#spoke) this.#noiseTimer ??= setTimeout(giveUp, NOISE_MS);
       return;
     }
+    this.#spoke = true;
     this.#noise = 0;
+    clearTimeout(this.#noiseTimer);
     if (frame.type === 'orphan') this.#orphan(frame.error);
     const call = frame.type === 'answer' ? this.#open.get(frame.id) : undefined;
     if (call === undefined) return;
-    this.#answered = true;
     if (frame.broken) call.reject(new CallError('broken', 'the core sent an answer with neither a result nor an error'));
     else if (frame.error) call.reject(new CallError('refused', String(frame.error.message ?? 'refused'), { error: frame.error }));
     else call.resolve(frame.result);
@@ -190,9 +202,11 @@ export class Bridge {
     if (this.#loss !== null) return;
     const how = this.#how();
     const last = this.#splitter.rest();
-    if (last.length > 0 && readFrame(last).type !== 'noise') this.#hear(readFrame(last), last);
-    else if (last.length > 0) this.#lose(new CallError('lost', `the link ended inside a frame: ${how}`, { code: 'protocol' }));
-    if (!this.#answered && this.#noise > 0) {
+    const frame = last.length > 0 ? readFrame(last) : null;
+    if (frame?.type === 'noise' && beginsLikeJson(last)) {
+      this.#lose(new CallError('lost', `the link ended inside a frame: ${how}`, { code: 'protocol' }));
+    } else if (frame !== null) this.#hear(frame, last);
+    if (!this.#spoke && this.#noise > 0) {
       this.#lose(new CallError('lost', `nothing but noise came from hc connect: ${how}`, { code: 'protocol' }));
     } else this.#lose(new CallError('lost', `hc connect ended: ${how}`, { code: 'host-unreachable', exitCode: this.#exit?.code }));
     void this.close();
@@ -208,6 +222,7 @@ export class Bridge {
   #lose(loss) {
     if (this.#loss !== null) return;
     this.#loss = loss;
+    clearTimeout(this.#noiseTimer);
     for (const call of [...this.#open.values()]) call.reject(loss);
   }
 }

@@ -44,13 +44,16 @@ export function readFrame(line) {
   if ('method' in value) return OTHER;
   const { result, error } = value;
   if (value.id === null || value.id === undefined || value.id === '') return isObject(error) ? { type: 'orphan', error } : OTHER;
-  const id = typeof value.id === 'string' && /^[0-9]+$/.test(value.id) ? Number(value.id) : value.id;
+  const id = typeof value.id === 'string' && /^(?:0|[1-9][0-9]*)$/.test(value.id) ? Number(value.id) : value.id;
   if (!Number.isInteger(id)) return OTHER;
   if (isObject(error) && (result === undefined || result === null)) return { type: 'answer', id, error };
   const nothing = error === undefined || error === null;
   if (nothing && (isObject(result) || (result === null && 'result' in value))) return { type: 'answer', id, result: result ?? {} };
   return { type: 'answer', id, broken: true };
 }
+
+/** @param {Buffer} line that is no frame @returns {boolean} whether it may be one whose end is missing */
+export const beginsLikeJson = (line) => line.toString('utf8').replace(CONTROLS, '').startsWith('{');
 
 /** @param {unknown} kind @returns {string} in lower case, with underscores */
 export const normalKind = (kind) =>

@@ -10,6 +10,9 @@ const SEND_MS = 90_000;
 const CONNECT_AGAIN_MS = 2_000;
 const CONNECT_REST_MS = 100;
 
+/** Kinds by which the core says that it and this client do not understand each other. */
+const OTHER_PEER = new Set(['other_generation', 'protocol_mismatch']);
+
 /** Every method that this client may use, and whether it changes something. */
 const METHODS = Object.freeze({
   hello: false,
@@ -27,7 +30,6 @@ export class HcClient {
   #env;
   #bridge = null;
   #bridges = new Set();
-  #coreId = '';
   #ids = 0;
   #connecting = null;
   #closing = new AbortController();
@@ -78,10 +80,9 @@ export class HcClient {
 
   async #terminal(method, params, deadlineMs) {
     const link = await this.#link();
-    const coreId = this.#coreId;
     const result = await this.#ask(link, method, params, deadlineMs);
     const terminal = readTerminal(result);
-    if (terminal !== null) return { terminal, coreId };
+    if (terminal !== null) return { terminal, coreId: link.coreId };
     throw new Failure('protocol', `${method}: the core answered with something that is no terminal`, {
       known: METHODS[method] ? 'unknown' : 'not-sent',
     });
@@ -113,18 +114,29 @@ export class HcClient {
     return this.#connecting;
   }
 
+  #newBridge() {
+    try {
+      return new Bridge(this.#executable, this.#env, () => ++this.#ids);
+    } catch (error) {
+      const failure = new Failure('host-unreachable', `${this.#executable} could not be started: ${error.message}`);
+      failure.unreached = true;
+      throw failure;
+    }
+  }
+
+  /** A bridge serves others only when its hello was answered. */
   async #connect() {
     const end = now() + CONNECT_AGAIN_MS;
     for (;;) {
-      const bridge = new Bridge(this.#executable, this.#env, () => ++this.#ids);
-      this.#bridge = bridge;
+      const bridge = this.#newBridge();
       this.#bridges.add(bridge);
       try {
         const hello = await this.#ask(bridge, 'hello', { generation: GENERATION }, CALL_MS);
         if (hello.generation !== GENERATION) {
           throw new Failure('protocol', `the core speaks generation ${hello.generation}, this supervisor ${GENERATION}`);
         }
-        this.#coreId = String(hello.core_id ?? '');
+        bridge.coreId = String(hello.core_id ?? '');
+        this.#bridge = bridge;
         return bridge;
       } catch (failure) {
         await bridge.close();
@@ -151,7 +163,7 @@ function translate(method, error) {
     const known = !changes ? 'not-sent' : error.reason === 'refused' ? 'not-applied' : 'unknown';
     const hint = typeof data.hint === 'string' ? data.hint : '';
     const facts = { known, kind, hint };
-    if (kind === 'other_generation') return new Failure('protocol', `another generation: ${error.message}`, facts);
+    if (OTHER_PEER.has(kind)) return new Failure('protocol', `${method}: the core speaks another generation: ${error.message}`, facts);
     return new Failure(error.code || 'call-failed', `${method}: ${error.message}`, facts);
   }
   if (changes) {

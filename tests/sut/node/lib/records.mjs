@@ -1,8 +1,10 @@
 import { isObject } from './frames.mjs';
+import { objectState } from './json-prefix.mjs';
 
 /**
  * What stands in a session file, in order: entries, and stretches that could not be read.
- * @typedef {{entry: Record<string, any>} | {bad: string}} Piece
+ * `last` says that nothing stands behind a stretch in its line.
+ * @typedef {{entry: Record<string, any>} | {bad: string, last: boolean}} Piece
  */
 
 /** So many beginnings are followed up in a broken line. */
@@ -50,8 +52,8 @@ function takeApart(line) {
   const pieces = [];
   let bad = '';
   let left = BEGINNINGS;
-  const flush = () => {
-    if (bad.trim() !== '') pieces.push({ bad });
+  const flush = (last = false) => {
+    if (bad.trim() !== '') pieces.push({ bad, last });
     bad = '';
   };
   let at = 0;
@@ -72,7 +74,7 @@ function takeApart(line) {
     }
   }
   bad += line.slice(at);
-  flush();
+  flush(true);
   return pieces;
 }
 
@@ -95,12 +97,11 @@ export function readRecords(bytes) {
 }
 
 /**
- * Whether a stretch that could not be read may have been a user message: it may, unless it says that it is something else.
- * @param {string} text
+ * Whether a stretch that could not be read stands for a user message: when it shows one, or when it begins like a record
+ * and is mangled inside. One that was merely cut at the end of its line was none.
+ * @param {{bad: string, last: boolean}} stretch
  */
-export function mayBePrompt(text) {
-  const role = /"role"\s*:\s*"([^"]*)"/.exec(text);
-  if (role !== null) return role[1] === 'user';
-  const type = /^\s*\{\s*"type"\s*:\s*"([^"]*)"/.exec(text);
-  return type === null || type[1] === 'message';
+export function mayBePrompt({ bad, last }) {
+  if (/"role"\s*:\s*"user"/.test(bad)) return true;
+  return bad.trimStart().startsWith('{') && !(last && objectState(bad) === 'cut');
 }

@@ -1,9 +1,13 @@
 import { LATE, now, sleepUntil, within } from './time.mjs';
 
 const FINISH_MS = 8_000;
-/** How long the answer to a call is waited for; a look decides what became of it. */
-const ANSWER_MS = 2_000;
+/** How long the answer to one call is waited for; a look decides what became of it. */
+const LOOK_MS = 2_000;
+const KILL_MS = 2_000;
+const REMOVE_MS = 2_000;
+const FIRST_LOOKS = 3;
 const REMOVE_TRIES = 4;
+const REMOVE_ALL_MS = 4_000;
 
 /**
  * D11: end a child and take its terminal off the list. It never fails, and it removes nothing that lives.
@@ -12,43 +16,56 @@ const REMOVE_TRIES = 4;
  */
 export async function retireChild({ child, client, pollMs }) {
   const end = now() + FINISH_MS;
-  const outcome = (ended, removed, note = null) => ({ ended, removed, note });
-  const bounded = async (promise, moment) => {
-    const value = await within(promise.catch((failure) => failure), moment);
-    return value === LATE ? new Error('no answer in time') : value;
-  };
-  const judge = (seen) => {
-    if (seen instanceof Error) return seen.kind === 'no_such_terminal' ? outcome(true, true) : null;
-    return child.is(seen) ? null : outcome(false, false, 'another terminal has its name now; it was left alone');
-  };
+  const look = () => bounded(client.get(child.name, LOOK_MS), Math.min(end, now() + LOOK_MS));
+  const rest = () => sleepUntil(Math.min(now() + pollMs, end));
 
-  let seen = await bounded(client.get(child.name), end);
-  if (seen instanceof Error && seen.kind !== 'no_such_terminal') seen = await bounded(client.get(child.name), end);
-  const first = judge(seen);
-  if (first !== null) {
-    child.retired = true;
-    return first;
+  let seen = await look();
+  for (let looks = 1; undecided(seen) && looks < FIRST_LOOKS && now() < end; looks++) {
+    await rest();
+    seen = await look();
   }
-  if (seen instanceof Error) return outcome(false, false, `it could not be looked at: ${seen.message}`);
-
+  if (undecided(seen)) return outcome(false, false, `it could not be looked at: ${seen.message}`);
   child.retired = true;
-  let answered = now();
-  const killed = await bounded(client.act('kill', child.name), Math.min(end, now() + ANSWER_MS));
-  let note = killed instanceof Error && killed.kind !== 'not_live' ? `kill: ${killed.message}` : null;
-  while (!child.finished) {
-    if (now() >= end) return outcome(false, false, note ?? 'its program did not end in time');
-    await sleepUntil(Math.min(answered + pollMs, end));
-    seen = await bounded(client.get(child.name), end);
-    answered = now();
-    const result = judge(seen);
-    if (result !== null) return result;
-  }
+  if (over(child, seen)) return over(child, seen);
 
+  const killed = await bounded(client.act('kill', child.name, KILL_MS), now() + KILL_MS);
+  const note = killed instanceof Error && killed.kind !== 'not_live' ? `kill: ${killed.message}` : null;
+  while (!child.finished && now() < end) {
+    await rest();
+    seen = await look();
+    if (over(child, seen)) return over(child, seen);
+  }
+  if (!child.finished && !undecided(seen)) return outcome(false, false, note ?? 'its program did not end in time');
+  return removeTerminal({ child, client, pollMs });
+}
+
+/** `rm`, again when the core says that it has not finished. Without a look that showed the end, the core decides. */
+async function removeTerminal({ child, client, pollMs }) {
+  const end = now() + REMOVE_ALL_MS;
   for (let tries = 1; ; tries++) {
-    const removed = await bounded(client.act('rm', child.name), now() + ANSWER_MS);
+    const removed = await bounded(client.act('rm', child.name, REMOVE_MS), now() + REMOVE_MS);
     if (!(removed instanceof Error) || removed.kind === 'no_such_terminal') return outcome(true, true);
-    note = `rm: ${removed.message}`;
-    if (removed.kind !== 'not_finished' || tries >= REMOVE_TRIES) return outcome(true, false, note);
+    const again = removed.kind === 'not_finished' && tries < REMOVE_TRIES && now() + pollMs < end;
+    if (!again) return outcome(child.finished, false, `rm: ${removed.message}`);
     await sleepUntil(now() + pollMs);
   }
+}
+
+/** @returns {{ended: boolean, removed: boolean, note: string | null}} */
+const outcome = (ended, removed, note = null) => ({ ended, removed, note });
+
+/** @returns {Promise<any>} what came, or the Error that came instead, at the latest at that moment */
+async function bounded(promise, moment) {
+  const value = await within(promise.catch((failure) => failure), moment);
+  return value === LATE ? new Error('no answer in time') : value;
+}
+
+/** @returns {boolean} whether a look says nothing about the terminal */
+const undecided = (seen) => seen instanceof Error && seen.kind !== 'no_such_terminal';
+
+/** What there is to say when the terminal is not there, or another one is. */
+function over(child, seen) {
+  if (undecided(seen)) return null;
+  if (seen instanceof Error) return outcome(true, true);
+  return child.is(seen) ? null : outcome(false, false, 'another terminal has its name now; it was left alone');
 }

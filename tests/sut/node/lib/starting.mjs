@@ -28,7 +28,7 @@ export class Starter {
     const params = { ...what, labels: childLabels(parent.labels) };
     if (parent.exists) params.caller = this.#parentId;
     const start = await this.#runOrMakeRoom(params);
-    return start.adopted ? { start: start.seen, startTurn: 0 } : { start: start.seen, startTurn: start.seen.terminal.turn };
+    return { start: start.seen, startTurn: start.adopted ? turnBefore(start.seen.terminal) : start.seen.terminal.turn };
   }
 
   /** D6: the parent's labels, read once; a start goes on without them when they cannot be read. */
@@ -90,6 +90,12 @@ export class Starter {
     }
   }
 }
+
+/**
+ * The turn that an adopted child began with, as far as a look can tell: one less than it shows when it is at work already.
+ * @param {import('./terminal.mjs').Terminal} terminal
+ */
+export const turnBefore = ({ turn, status }) => (status === null || status === 'idle' ? turn : Math.max(0, turn - 1));
 
 /** @param {import('./terminal.mjs').Terminal} terminal @param {object} params of the run that got no answer */
 const isOurs = (terminal, params) =>

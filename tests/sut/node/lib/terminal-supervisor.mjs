@@ -64,6 +64,7 @@ export class TerminalSupervisor {
         throw refused('not-started', child, 'has not begun its first turn');
       }
       const stale = (await readSession(child.sessionFile)).prompt?.key ?? null;
+      if (child.retired) throw refused('gone', child, 'was retired');
       return { turn: terminal.turn, undo: child.beginPrompt(terminal.turn, stale), sending: this.#client.send(child.name, text) };
     });
     try {

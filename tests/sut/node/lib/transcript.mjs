@@ -21,7 +21,7 @@ export class Transcript {
   constructor(bytes) {
     const { pieces, badLines } = readRecords(bytes);
     this.badLines = badLines;
-    pieces.forEach((piece, at) => ('bad' in piece ? this.#bad(piece.bad, at) : this.#entry(piece.entry, at)));
+    pieces.forEach((piece, at) => ('bad' in piece ? this.#bad(piece, at) : this.#entry(piece.entry, at)));
   }
 
   /** @returns {Message | null} the message that comes last in the file */
@@ -100,8 +100,8 @@ export class Transcript {
     this.prompt = { at, id, key: JSON.stringify([this.#session, id ?? at]), message };
   }
 
-  #bad(text, at) {
-    if (mayBePrompt(text)) this.#ask(at, null, null);
+  #bad(stretch, at) {
+    if (mayBePrompt(stretch)) this.#ask(at, null, null);
   }
 
   #forget() {

@@ -5,6 +5,7 @@ import { childEnv, hcExecutable, terminalHostAvailable } from '../lib/env.mjs';
 import { childLabels, terminalName } from '../lib/names.mjs';
 import { takeSpawn } from '../lib/requests.mjs';
 import { arbitrate, guard } from '../lib/routing.mjs';
+import { turnBefore } from '../lib/starting.mjs';
 
 const INSIDE = { HC_TERMINAL_SOCKET: '/s', HC_TERMINAL_ID: 't1' };
 const code = (word) => (failure) => failure.code === word;
@@ -63,6 +64,12 @@ test('the formatted task adds little, and holds the task as it is', () => {
   const text = formatTask(task, { branch: 'b/1', allowNested: true });
   assert.ok(text.includes(task) && text.includes('b/1'));
   assert.ok(Buffer.byteLength(text) - Buffer.byteLength(task) <= 170);
+});
+
+test('the turn that an adopted child began with', () => {
+  for (const [turn, status, before] of [[0, null, 0], [3, 'idle', 3], [1, 'working', 0], [4, 'done', 3], [0, 'blocked', 0]]) {
+    assert.equal(turnBefore({ turn, status }), before);
+  }
 });
 
 test('null counts as left out, and what is no text is refused', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { objectState } from '../lib/json-prefix.mjs';
 import { Transcript } from '../lib/transcript.mjs';
 import { verdictOfLine, verdictOfText } from '../lib/verdict.mjs';
 
@@ -30,15 +31,37 @@ test('an answer that was cut short, forked, taken back or asks for a tool does n
   assert.equal(read(HEAD, ask('u1', null), tool).collect().text, '');
 });
 
-test('a line that may have been a prompt stands for one', () => {
-  assert.equal(verdict(...PLAIN, ask('u2', 'a1').slice(0, 60)), 'unknown');
-  assert.equal(verdict(...PLAIN, '\0\0\0'), 'unknown');
+test('a line that shows a prompt, or is mangled inside, stands for one', () => {
+  const prompt = ask('u2', 'a1');
+  assert.equal(verdict(...PLAIN, prompt.slice(0, prompt.indexOf('please'))), 'unknown');
+  assert.equal(verdict(...PLAIN, prompt.slice(prompt.indexOf('"role"'))), 'unknown');
+  assert.equal(verdict(...PLAIN, '{"type":"message","id":"u2",\0\0"please"}]}}'), 'unknown');
+  assert.equal(verdict(...PLAIN, '{"type":"message","id":"u2"}}'), 'unknown');
+});
+
+test('a line that was merely cut does not, nor one that is no record', () => {
+  const answer = say('a2', 'a1', 'VERDICT: reject');
+  for (const end of [1, 10, 30, answer.length - 1]) assert.equal(verdict(...PLAIN, answer.slice(0, end)), 'accept', String(end));
   assert.equal(verdict(...PLAIN, '{"type":"session_info","id":"x","par'), 'accept');
+  assert.equal(verdict(...PLAIN, '\0\0\0'), 'accept');
+  assert.equal(read(...PLAIN, answer.slice(0, 30)).collect().badLines, 1);
+});
+
+test('what stands before or between whole records', () => {
   assert.equal(verdict(HEAD, 'garbage', ...PLAIN.slice(1)), 'accept');
   const glued = read(HEAD, ask('u1', null) + say('a1', 'u1')).collect();
   assert.deepEqual([glued.verdict, glued.badLines], ['accept', 0]);
   const torn = read(HEAD, '{"type":"mess' + ask('u1', null), say('a1', 'u1')).collect();
   assert.deepEqual([torn.verdict, torn.badLines], ['accept', 1]);
+});
+
+test('a whole object, a beginning of one, and neither', () => {
+  const whole = ' {"a":[1,-2.5e3,"x\\u00e9\\n",{}],"b":{"c":null,"d":[]}} ';
+  assert.equal(objectState(whole), 'whole');
+  for (let end = whole.indexOf('{') + 1; end < whole.trimEnd().length; end++) assert.equal(objectState(whole.slice(0, end)), 'cut', whole.slice(0, end));
+  for (const text of ['[1]', '1', '{,', '{"a"1', '{"a":01,', '{"a":x', '{"a":1]', '{"a":1,}', '{} {', '{"a":"\n', '{"a":"\\q', '{"a":"\\u12g', '{1']) {
+    assert.equal(objectState(text), 'mangled', text);
+  }
 });
 
 test('another session begins anew, the same header changes nothing', () => {

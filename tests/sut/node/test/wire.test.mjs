@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { normalKind, readFrame } from '../lib/frames.mjs';
+import { beginsLikeJson, normalKind, readFrame } from '../lib/frames.mjs';
 import { LineSplitter } from '../lib/lines.mjs';
 
 const frame = (text) => readFrame(Buffer.from(text));
@@ -21,6 +21,7 @@ test('a line above the limit is refused, one at the limit is not', () => {
 test('answers, errors and what belongs to nobody', () => {
   assert.deepEqual(frame('{"jsonrpc":"2.0","id":1,"result":{"a":1}}'), { type: 'answer', id: 1, result: { a: 1 } });
   assert.deepEqual(frame('{"id":"1","result":{},"error":null}'), { type: 'answer', id: 1, result: {} });
+  assert.equal(frame('{"id":"01","result":{}}').type, 'other');
   assert.deepEqual(frame('{"id":1,"result":null}'), { type: 'answer', id: 1, result: {} });
   assert.equal(frame('{"id":1,"error":{"message":"no"}}').error.message, 'no');
   assert.equal(frame('{"id":1}').broken, true);
@@ -40,6 +41,11 @@ test('a long line of blanks is read in no time', () => {
   const begin = Date.now();
   assert.equal(frame(`x${' '.repeat(4_000_000)}x`).type, 'noise');
   assert.ok(Date.now() - begin < 1_000);
+});
+
+test('what may be a frame without its end', () => {
+  assert.equal(beginsLikeJson(Buffer.from('\x1b[2K{"id":7,"resu')), true);
+  assert.equal(beginsLikeJson(Buffer.from('bye')), false);
 });
 
 test('kinds are compared in one spelling', () => {
