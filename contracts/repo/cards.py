@@ -11,8 +11,11 @@ from contracts.repo.terms import CARD_FIELD, is_test
 from contracts.repo.trees import Tree
 
 MARKDOWN: Final = (".md", ".mdx", ".markdown")
-DATA: Final = (".yaml", ".yml", ".json")
+DATA: Final = (".yaml", ".yml", ".json", ".toml")
+TEXT: Final = ".txt"
 AGENT_FOLDER: Final = re.compile(r"(?:^|/)agents/")
+_OPENING: Final = re.compile(r"\s*(---|\+\+\+|;;;)\s*(?:ya?ml|toml|json)?\s*")
+"""How front matter begins; other than after `---` it is no YAML, and the word itself is looked for."""
 MAX_FRONT: Final = 2**18
 """Characters of front matter that are read."""
 TODO: Final = f"remove {CARD_FIELD}: where an agent runs follows from its role and from the host (contract D13)"
@@ -23,7 +26,8 @@ def judge_cards(judged: Tree) -> ClauseResult:
     fronts: list[tuple[str, int, str]] = []
     findings: list[Finding] = []
     for path in sorted(judged.entries):
-        if is_test(path) or not _is_card(path):
+        folder = AGENT_FOLDER.search(path)
+        if is_test(path[: folder.start() + 1] if folder else path) or not _is_card(path):
             continue
         whole = judged.text(path)
         if whole is None:
@@ -45,18 +49,20 @@ def judge_cards(judged: Tree) -> ClauseResult:
 
 
 def _is_card(path: str) -> bool:
-    return path.lower().endswith(MARKDOWN) or (path.lower().endswith(DATA) and AGENT_FOLDER.search(path) is not None)
+    in_folder = AGENT_FOLDER.search(path) is not None
+    return path.lower().endswith(MARKDOWN) or (path.lower().endswith((*DATA, TEXT)) and in_folder)
 
 
 def _front(path: str, text: str) -> tuple[int, str] | None:
     """The first line of the front matter and its text; None for a file without. One left open goes to the end."""
-    if not path.lower().endswith(MARKDOWN):
+    if path.lower().endswith(DATA):
         return 1, text
-    lines = text.lstrip("\ufeff").splitlines()
+    lines = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     start = next((index for index, line in enumerate(lines) if line.strip()), None)
-    if start is None or lines[start].strip() != "---":
+    opened = _OPENING.fullmatch(lines[start]) if start is not None else None
+    if start is None or opened is None:
         return None
-    end = next((index for index in range(start + 1, len(lines)) if lines[index].rstrip() == "---"), len(lines))
+    end = next((index for index in range(start + 1, len(lines)) if lines[index].rstrip() == opened[1]), len(lines))
     return start + 2, "\n".join(lines[start + 1 : end])
 
 
@@ -70,16 +76,19 @@ def _judge_front(path: str, first: int, front: str) -> Iterator[Finding]:
     except (yaml.YAMLError, ValueError, RecursionError):
         yield from _judge_broken(path, first, front)
         return
+    if all(isinstance(node, yaml.ScalarNode) for node in nodes):  # TOML reads as one long word
+        yield from _judge_broken(path, first, front)
+        return
     for key in _keys(nodes):
         if key.value == CARD_FIELD:
-            line = first + key.start_mark.line
+            line = first + front.count("\n", 0, key.start_mark.index)  # YAML ends lines elsewhere, too
             yield _finding("fail", path, line, f"the card sets {CARD_FIELD}", TODO)
 
 
 def _judge_broken(path: str, first: int, front: str) -> Iterator[Finding]:
     """Front matter that is no YAML: programs may read it line by line, so the word itself is looked for."""
-    for index, line in enumerate(front.splitlines()):
-        if re.search(rf"(?:^|[^\w]){CARD_FIELD}[\"']?\s*:", line):
+    for index, line in enumerate(front.split("\n")):
+        if re.search(rf"(?:^|[^\w]){CARD_FIELD}[\"']?\s*[:=]", line):
             yield _finding("fail", path, first + index, f"the card sets {CARD_FIELD} (and is no YAML)", TODO)
             return
     if CARD_FIELD in front or "\\" in front:

@@ -52,6 +52,9 @@ def _new_starts(before: Graph, now: Graph) -> Iterator[Finding]:
             if start.what == "git":
                 say = f"a new git process on the launch path: `{start.command}`{_chain(now, unit)}"
                 yield _finding("fail", unit[0], start.node, say, TODO)
+            elif start.what == "maybe":
+                say = f"this may start git, and the text does not tell: `{start.command}`"
+                yield _finding("unproven", unit[0], start.node, say + _chain(now, unit), TODO)
             else:
                 say = f"a new process whose program the text does not tell (`{start.command}`){_chain(now, unit)}"
                 yield _finding("note", unit[0], start.node, say, "see for yourself that it is not git")

@@ -1,5 +1,6 @@
 """I4: the list of modes holds `terminal`, and every switch, map and chain of comparisons over the modes knows it."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -11,6 +12,7 @@ from contracts.repo.places import MODES, Place, places_in
 from contracts.repo.terms import MODE_TYPE, MODES_FILE, MODES_NAME, NEW_MODE, OLD_MODES, is_test
 from contracts.repo.values import Program
 
+_DERIVED: Final = (f"(typeof{MODES_NAME})[number]", f"typeof{MODES_NAME}[number]")
 _TYPESCRIPT: Final = (".ts", ".mts", ".cts", ".tsx")
 
 
@@ -47,7 +49,10 @@ def _list_findings(program: Program, base: Program) -> Iterator[Finding]:
     for mode in sorted(before - modes):
         yield _finding("fail", path, line_of(node), f"{MODES_NAME} lost {mode!r}", "put it back: modes are only added")
     for where, one, union in _unions(program):
-        if NEW_MODE not in union:
+        if union is None:
+            say = f"the text does not tell whether the type {MODE_TYPE} holds {NEW_MODE!r}"
+            yield _finding("unproven", where, line_of(one), say, f"derive it: (typeof {MODES_NAME})[number]")
+        elif NEW_MODE not in union:
             say = f"the type {MODE_TYPE} is written out and lacks {NEW_MODE!r}"
             yield _finding("fail", where, line_of(one), say, f"derive it: (typeof {MODES_NAME})[number]")
 
@@ -76,8 +81,8 @@ def _members(program: Program, path: str, node: Node) -> frozenset[str] | None:
     return frozenset(text for item in items for text in item)
 
 
-def _unions(program: Program) -> Iterator[tuple[str, Node, frozenset[str]]]:
-    """Where the type of the modes is written out as a union of texts."""
+def _unions(program: Program) -> Iterator[tuple[str, Node, frozenset[str] | None]]:
+    """Where the type of the modes is written out as a union of texts (None: as something else), and not derived."""
     for path in program.sources.paths:
         if is_test(path) or MODE_TYPE not in (program.sources.tree.text(path) or ""):
             continue
@@ -85,9 +90,9 @@ def _unions(program: Program) -> Iterator[tuple[str, Node, frozenset[str]]]:
         for node in walk(source.root) if source is not None else ():
             if node.type == "type_alias_declaration" and said(node.child_by_field_name("name")) == MODE_TYPE:
                 value = node.child_by_field_name("value")
-                texts = _type_texts(value)
-                if value is not None and texts:
-                    yield path, node, texts
+                is_derived = "".join(said(value).split()) in _DERIVED
+                if value is not None and not is_derived:
+                    yield path, node, _type_texts(value) or None
 
 
 def _type_texts(value: Node | None) -> frozenset[str]:
@@ -120,13 +125,19 @@ def _place_findings(program: Program, place: Place) -> Iterator[Finding]:
 
 
 def _is_named_near(program: Program, place: Place) -> bool:
-    """Whether the function around a place compares something with the new mode, so that it never comes here."""
+    """Whether the function around a place compares the same with the new mode, so that it never comes here."""
     scope = scope_of(place.node)
     if scope.type not in FUNCTIONS:
         return False
-    compared = (node for node in walk(scope) if node.type == "binary_expression")
-    sides = (node.child_by_field_name(side) for node in compared for side in ("left", "right"))
-    return any(program.texts(place.path, side) == {NEW_MODE} for side in sides)
+    subject = re.split(r"[ .]", place.what)[-1]
+    for node in walk(scope):
+        if node.type == "binary_expression":
+            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            for one, other in ((left, right), (right, left)):
+                is_same = place.what.startswith("the filling") or said(other).rpartition(".")[2] == subject
+                if is_same and program.texts(place.path, one) == {NEW_MODE}:
+                    return True
+    return False
 
 
 def _listing(modes: frozenset[str]) -> str:

@@ -60,7 +60,7 @@ def _places(program: Program, source: Source) -> Iterator[Place]:
             yield from _switch(program, source.path, node)
         elif node.type == "object":
             yield from _object(program, source.path, node, aliases)
-        elif node.type == "new_expression":
+        elif node.type == "new_expression" or said(node.child_by_field_name("function")) == "Object.fromEntries":
             yield from _map(program, source.path, node, aliases)
     yield from _chains(program, source)
     yield from _filled(program, source)
@@ -89,11 +89,12 @@ def _switch(program: Program, path: str, node: Node) -> Iterator[Place]:
             named |= program.texts(path, value) or {said(value)}
     default = next((case for case in cases if case.type == "switch_default"), None)
     subject = said(node.child_by_field_name("value"))
-    if not named or not named <= MODES or not (len(named) > 1 or "mode" in subject.lower()):
+    modes = frozenset(named) & MODES
+    if len(modes) < 2 and not (modes and named <= MODES and "mode" in subject.lower()):
         return
     guarded = default is not None and _is_never(default)
     defers = "never" if guarded else "default" if default is not None else ""
-    yield Place(path, node, f"the switch over {subject.strip('()')}", frozenset(named), defers)
+    yield Place(path, node, f"the switch over {subject.strip('()')}", modes, defers)
 
 
 def _is_never(node: Node) -> bool:
@@ -110,13 +111,10 @@ def _is_never(node: Node) -> bool:
 
 def _object(program: Program, path: str, node: Node, aliases: frozenset[str]) -> Iterator[Place]:
     keys, is_open = _keys(program, path, node)
-    typed = _map_type(node, aliases)
-    if typed == "partial":
-        return
-    if typed == "whole":
+    if _map_type(node, aliases) == "whole":
         yield Place(path, node, f"the map {_label(node)}", keys & MODES, "", is_open)
-    elif len(keys) > 1 and keys <= MODES:
-        yield Place(path, node, f"the object {_label(node)}", keys, "", is_open)
+    elif len(keys & MODES) > 1:
+        yield Place(path, node, f"the object {_label(node)}", keys & MODES, "", is_open)
 
 
 def _keys(program: Program, path: str, node: Node) -> tuple[frozenset[str], bool]:
@@ -185,8 +183,9 @@ def _label(node: Node) -> str:
 
 
 def _map(program: Program, path: str, node: Node, aliases: frozenset[str]) -> Iterator[Place]:
-    """`new Map([["rpc", ...], ...])`."""
-    if said(node.child_by_field_name("constructor")) not in ("Map", "WeakMap"):
+    """`new Map([["rpc", ...], ...])`, `Object.fromEntries([["rpc", ...], ...])`."""
+    made_by = said(node.child_by_field_name("constructor") or node.child_by_field_name("function"))
+    if made_by not in ("Map", "WeakMap", "Object.fromEntries"):
         return
     given = node.child_by_field_name("arguments")
     pairs = program.thing(path, parts(given)[0]) if given is not None and parts(given) else None
@@ -201,7 +200,7 @@ def _map(program: Program, path: str, node: Node, aliases: frozenset[str]) -> It
         is_open |= not texts
     arguments = node.child_by_field_name("type_arguments")
     typed = arguments is not None and bool(parts(arguments)) and said(parts(arguments)[0]) in aliases
-    if (typed and keys) or (len(keys) > 1 and keys <= MODES):
+    if (typed and keys) or len(keys & MODES) > 1:
         yield Place(path, node, f"the Map {_label(node)}", frozenset(keys) & MODES, "", is_open)
 
 

@@ -7,10 +7,10 @@ from typing import Final
 
 from tree_sitter import Node
 
-from contracts.repo.parsing import FUNCTIONS, bare, parts, said, walk
-from contracts.repo.processes import Start, start_of
+from contracts.repo.parsing import FUNCTIONS, WRAPPERS, bare, parts, said, walk
+from contracts.repo.processes import Start, leads_elsewhere, set_to_git, start_of
 from contracts.repo.terms import is_launch
-from contracts.repo.values import GAP, Found, Program
+from contracts.repo.values import GAP, Found, Program, Whole
 
 Unit = tuple[str, int]
 """A function: its file and first byte. Byte -1 stands for what runs when the file is loaded."""
@@ -115,11 +115,16 @@ def _read_bodies(graph: Graph, path: str) -> None:
                 body.names.append((unit, node, None))
         elif node.type in _CALLS:
             _read_call(graph, path, node, body)
-        elif node.type in ("identifier", "shorthand_property_identifier", "member_expression"):
+        elif node.type in ("identifier", "shorthand_property_identifier", "member_expression", "subscript_expression"):
             _read_name(graph, path, node, body)
+        elif node.type in ("assignment_expression", "public_field_definition"):
+            start = set_to_git(graph.program, path, node)
+            body.starts += [start] if start is not None else []
 
 
 def _read_call(graph: Graph, path: str, node: Node, body: Body) -> None:
+    if leads_elsewhere(graph.program, path, node):
+        graph.loose.append((path, node, "runs another file in a process or thread of its own"))
     start = start_of(graph.program, path, node)
     called = bare(node.child_by_field_name("function"))
     if start is not None:
@@ -171,6 +176,8 @@ def _named_functions(program: Program, path: str, node: Node) -> tuple[list[Unit
     if node.type == "member_expression" and said(node.child_by_field_name("object")) == "this":
         return list(_own_methods(path, node)), True
     thing = program.thing(path, node)
+    if isinstance(thing, Whole) and not _is_picked_from(program, path, node):
+        return list(_exported(program, thing.path)), True
     if not isinstance(thing, Found):
         return [], False
     if thing.node.type in FUNCTIONS:
@@ -180,6 +187,26 @@ def _named_functions(program: Program, path: str, node: Node) -> tuple[list[Unit
     if thing.node.type == "object" and node.type != "member_expression":
         return [(thing.path, one.start_byte) for one in walk(thing.node) if one.type in FUNCTIONS], False
     return [], False
+
+
+def _is_picked_from(program: Program, path: str, module: Node) -> bool:
+    """Whether a name of a whole module stands there to take something out of it that the text tells."""
+    one = module
+    while one.parent is not None and one.parent.type in WRAPPERS:
+        one = one.parent
+    parent = one.parent
+    if parent is None or parent.child_by_field_name("object") != one:
+        return False
+    return parent.type == "member_expression" or program.thing(path, parent) is not None
+
+
+def _exported(program: Program, path: str) -> Iterator[Unit]:
+    """The functions that a module exports under their own names."""
+    module = program.module(path)
+    for name in module.exports if module is not None else ():
+        thing = program.exported(path, name)
+        if isinstance(thing, Found) and thing.node.type in FUNCTIONS:
+            yield (thing.path, thing.node.start_byte)
 
 
 def _methods(thing: Found) -> Iterator[Unit]:

@@ -18,15 +18,18 @@ MAX_DEPTH: Final = 20
 """Scripts that call scripts that call scripts ..."""
 HARMLESS: Final = frozenset(
     {"cd", "echo", "printf", "true", ":", "test", "[", "rm", "rmdir", "mkdir", "cp", "mv", "touch", "sleep", "rimraf",
-     "shx", "tsc", "tsup", "eslint", "biome", "prettier", "set", "export", "unset", "exit", "npm", "pnpm", "yarn",
+     "shx", "tsc", "tsup", "eslint", "biome", "prettier", "set", "export", "unset", "exit",
      "tee", "cat", "grep", "head", "tail"}
 )  # fmt: skip
 """Commands that may run with the markers: they start no tests."""
 RUNNERS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
 MANAGING: Final = frozenset({"run", "run-script", "test", "t", "tst", "install", "i", "ci", "add", "build", "rebuild"})
 """What a package manager does itself."""
+INSTALLING: Final = frozenset({"install", "i", "ci", "add", "rebuild", "audit", "--version", "-v"})
+"""What a package manager does without starting tests."""
 RUN_SEVERAL: Final = frozenset({"run-s", "run-p", "npm-run-all", "npm-run-all2"})
 SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash"})
+SETTING: Final = frozenset({"unset", "export", "set", "declare", "typeset"})
 STARTING: Final = frozenset({"npx", "exec", "command", "time", "nice", "nohup", "dotenv"})
 _BETWEEN: Final = frozenset({"&&", "||", ";", "|", "&", "(", ")", ";;", "|&", "\n"})
 _SETTING: Final = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -73,7 +76,11 @@ def line_of_script(text: str, name: str) -> int:
 def without_clearing(script: str) -> list[str]:
     """The words of a script without those that clear a marker: scripts that differ in nothing else give the same."""
     kept: list[str] = []
-    for command, between in _commands(script):
+    try:
+        commands = list(_commands(script))
+    except _UnreadableError:
+        return [script]
+    for command, between in commands:
         words = _uncleared(command)
         if words or not command:
             kept += [*words, between]
@@ -111,7 +118,7 @@ def _judge_script(name: str, scripts: Mapping[str, str], line: int) -> Iterator[
     except _UnreadableError as error:
         yield _finding("unproven", line, f"the script {name!r} cannot be read: {error}", "write it plainly")
         return
-    guilty = [leaf for leaf in leaves if leaf.words[0] not in HARMLESS and not leaf.cleared >= set(MARKERS)]
+    guilty = [leaf for leaf in leaves if not _is_harmless(leaf) and not leaf.cleared >= set(MARKERS)]
     todo = "begin it with: env " + " ".join(f"-u {marker}" for marker in MARKERS)
     if guilty:
         left = [marker for marker in MARKERS if marker not in guilty[0].cleared]
@@ -119,6 +126,12 @@ def _judge_script(name: str, scripts: Mapping[str, str], line: int) -> Iterator[
         yield _finding("fail", line, say, todo)
     elif not any(leaf.cleared >= set(MARKERS) for leaf in leaves):
         yield _finding("fail", line, f"the script {name!r} starts nothing with {' and '.join(MARKERS)} cleared", todo)
+
+
+def _is_harmless(leaf: Leaf) -> bool:
+    if leaf.words[0] in RUNNERS:
+        return leaf.words[1:2] == () or leaf.words[1] in INSTALLING
+    return leaf.words[0] in HARMLESS
 
 
 class _UnreadableError(Exception):
@@ -129,16 +142,31 @@ def _leaves(script: str, scripts: Mapping[str, str], cleared: Clear, depth: int)
     """The programs that a script starts, in order, each with what is cleared by then."""
     if depth > MAX_DEPTH:
         raise _UnreadableError("its scripts call one another without end")
-    for command, _ in _commands(script):
+    outside: list[Clear] = []
+    came = ""
+    for command, between in _commands(script):
         here, words = _take_settings(cleared, command)
-        if not words:
-            cleared = here  # a setting without a command holds from here on
-        elif words[0] == "unset":
-            cleared = here | {word for word in words[1:] if word in MARKERS}
-        elif words[0] in ("export", "set", "declare", "typeset"):
-            cleared, _ = _take_settings(here, words[1:])
-        else:
+        if words and words[0] not in SETTING:
             yield from _started(words, scripts, here, depth)
+        elif not _is_apart(came, between):
+            cleared = _after_setting(here, words)  # holds from here on
+        for sign in between:
+            if sign == "(":  # what a subshell sets ends with it
+                outside.append(cleared)
+            elif sign == ")" and outside:
+                cleared = outside.pop()
+        came = between
+
+
+def _after_setting(cleared: Clear, words: Sequence[str]) -> Clear:
+    if words[:1] == ["unset"]:
+        return cleared | ({word for word in words[1:] if word in MARKERS} if "-f" not in words else set())
+    return _take_settings(cleared, words[1:])[0]
+
+
+def _is_apart(came: str, between: str) -> bool:
+    """Whether a setting between these two signs may not happen, or happens in a shell of its own."""
+    return came.strip("()") in ("||", "|", "|&") or between.strip("()") in ("|", "|&", "&")
 
 
 def _started(words: list[str], scripts: Mapping[str, str], cleared: Clear, depth: int) -> Iterator[Leaf]:
@@ -235,7 +263,10 @@ def _through_env(words: list[str], cleared: Clear) -> tuple[Clear, list[str]]:
 
 def _commands(script: str) -> Iterator[tuple[list[str], str]]:
     """The simple commands of a script, and what stands behind each."""
-    lexer = shlex.shlex(script.replace("\n", " ; "), posix=True, punctuation_chars="();|&")
+    if "`" in script:
+        raise _UnreadableError("it runs a command between backquotes")
+    plain = " ; ".join(_without_comment(line) for line in script.split("\n"))
+    lexer = shlex.shlex(plain, posix=True, punctuation_chars="();|&")
     lexer.whitespace_split = True
     lexer.commenters = ""
     command: list[str] = []
@@ -250,6 +281,14 @@ def _commands(script: str) -> Iterator[tuple[list[str], str]]:
         raise _UnreadableError(str(error).lower()) from error
     if command:
         yield command, ""
+
+
+def _without_comment(line: str) -> str:
+    for found in re.finditer(r"(?:^|\s)#", line):
+        before = line[: found.start()]
+        if before.count('"') % 2 == 0 and before.count("'") % 2 == 0:
+            return before
+    return line
 
 
 def _scripts(package: Any) -> dict[str, str]:

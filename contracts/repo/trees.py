@@ -229,5 +229,5 @@ def _lines(out: bytes) -> list[bytes]:
 def _is_looked_into(path: str, entry: Entry) -> bool:
     """Sources, cards, and files of JSON: all that the judges read."""
     wanted = (".ts", ".mts", ".cts", ".tsx", ".js", ".mjs", ".cjs", ".jsx", ".md", ".mdx", ".markdown",
-              ".json", ".yaml", ".yml")  # fmt: skip
+              ".json", ".yaml", ".yml", ".toml", ".txt")  # fmt: skip
     return entry.mode.startswith("100") and 0 <= entry.size <= MAX_READ_BYTES and path.lower().endswith(wanted)

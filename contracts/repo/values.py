@@ -245,8 +245,12 @@ class Program:
                     return self.thing(owner.path, one.child_by_field_name("value"), left - 1)
         if node.type in ("class_declaration", "class"):
             body = node.child_by_field_name("body")
-            return next((Found(owner.path, one) for one in (parts(body) if body is not None else [])
-                         if said(one.child_by_field_name("name")) == key), None)  # fmt: skip
+            members = parts(body) if body is not None else []
+            member = next((one for one in members if said(one.child_by_field_name("name")) == key), None)
+            value = member.child_by_field_name("value") if member is not None else None
+            if value is not None:
+                return self.thing(owner.path, value, left - 1)
+            return Found(owner.path, member) if member is not None else None
         if node.type != "object":
             return None
         for one in parts(node):
@@ -286,7 +290,9 @@ class Program:
             return self._joined(path, arguments, "/", left)
         if name == "concat":
             return self._joined(path, [owner, *arguments], "", left)
-        if name in ("trim", "toString", "toLowerCase", "String"):
+        if name == "toLowerCase":
+            return frozenset(text.lower() for text in self.texts(path, owner, left - 1))
+        if name in ("trim", "toString", "String"):
             return self.texts(path, owner or (arguments[0] if arguments else None), left - 1)
         return frozenset()
 

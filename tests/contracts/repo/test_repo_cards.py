@@ -54,6 +54,13 @@ def test_a_card_with_the_field_fails_at_its_line(checkout: Path, front: str, lin
     ("path", "text", "line"),
     [
         ("plugins/deep/er/card.md", "---\nname: x\nspawnMode: rpc\n---\n", 3),
+        ("agents/tests/x.md", "---\nname: x\nspawnMode: rpc\n---\n", 3),
+        ("agents/x.test.md", "---\nname: x\nspawnMode: rpc\n---\n", 3),
+        ("agents/x.txt", "---\nname: x\nspawnMode: rpc\n---\n", 3),
+        ("agents/x.md", "---yaml\nname: x\nspawnMode: rpc\n---\n", 3),
+        ("agents/x.md", '+++\nname = "x"\nspawnMode = "rpc"\n+++\n', 3),
+        ("agents/x.toml", 'name = "x"\nspawnMode = "rpc"\n', 2),
+        ("agents/x.md", '---\nname: "a\u2028---\u2028b"\nspawnMode: rpc\n---\n', 3),
         (".pi/agents/x.MD", "---\nspawnMode: rpc\n---\n", 2),
         ("agents/x.mdx", "\ufeff---\nspawnMode: rpc\n---\n", 2),
         ("agents/x.md", "\n\n---\nspawnMode: rpc\n---\n", 4),
@@ -61,7 +68,22 @@ def test_a_card_with_the_field_fails_at_its_line(checkout: Path, front: str, lin
         ("agents/x.yaml", "name: x\nspawnMode: rpc\n", 2),
         ("plugins/agents/x.json", '{\n "run": {"spawnMode": "rpc"}\n}\n', 2),
     ],
-    ids=["anywhere", "upper case", "byte order mark", "blank lines first", "not closed", "YAML", "JSON"],
+    ids=[
+        "anywhere",
+        "a folder like tests",
+        "a name like a test",
+        "plain text",
+        "a named language",
+        "TOML in front",
+        "TOML",
+        "a line separator",
+        "upper case",
+        "byte order mark",
+        "blank lines first",
+        "not closed",
+        "YAML",
+        "JSON",
+    ],
 )
 def test_cards_are_found_wherever_and_however_they_lie(checkout: Path, path: str, text: str, line: int) -> None:
     report = judged(checkout, path, text)

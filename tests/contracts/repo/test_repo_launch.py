@@ -110,6 +110,66 @@ def test_a_new_git_process_is_found_however_it_is_written(checkout: Path, start:
     assert all(one.todo for one in failing)
 
 
+EXEC = 'import { exec } from "node:child_process";'
+SPAWN = 'import { spawn } from "node:child_process";'
+WORKTREE = 'import * as w from "../runs/worktree.js";'
+DISGUISED = {
+    "an own wrapper": (CHILD + "\nfunction go(b: string, a: string[]) { return execFile(b, a); }", 'go("git", ["diff"]);'),
+    "a wrapper that takes an object": (CHILD + "\nconst go = (o: any) => execFile(o.b, o.a);", 'go({ b: "git", a: ["diff"] });'),
+    "a class around it": (CHILD + "\nclass Vcs { constructor(private b: string) {} look() { return execFile(this.b, []); } }", 'new Vcs("git").look();'),
+    "apply": (CHILD, 'execFile.apply(null, ["git", ["diff"]] as any);'),
+    "call": (CHILD, 'execFile.call(null, "git", ["diff"]);'),
+    "Reflect": (CHILD, 'Reflect.apply(execFile, null, ["git", ["diff"]]);'),
+    "a bound argument": (CHILD + '\nconst g = execFile.bind(null, "git");', 'g(["diff"]);'),
+    "a function in a Map": (CHILD + '\nconst m = new Map([["x", execFile]]);', 'm.get("x")!("git", ["diff"]);'),
+    "one of two functions": ('import * as cp from "node:child_process";', 'const f = input.worktree ? cp.execFile : cp.spawn; f("git", ["diff"]);'),
+    "a variable that is assigned": (EXEC, 'let f: any; f = exec; f("git diff");'),
+    "a parameter": (CHILD, '((f: any) => f("git", ["diff"]))(execFile);'),
+    "a text that is assigned": (CHILD, 'let b = "x"; b = "git"; execFile(b, ["diff"]);'),
+    "a variable of the environment": (CHILD, 'process.env.VCS = "git"; execFile(process.env.VCS, ["diff"]);'),
+    "another interpreter": (SPAWN, "spawn(\"node\", [\"-e\", \"require('child_process').execSync('git status')\"]);"),
+    "this interpreter": (SPAWN, "spawn(process.execPath, [\"-e\", \"require('child_process').execSync('git status')\"]);"),
+    "find": (SPAWN, 'spawn("find", [".", "-exec", "git", "diff", ";"]);'),
+    "eval": ("", "eval(\"require('child_process').execSync('git status')\");"),
+    "a function from a text": ("", "new Function(\"r\", \"r('child_process').execSync('git status')\")(require);"),
+    "capitals": (CHILD, 'execFile("GIT".toLowerCase(), ["diff"]);'),
+    "a program of git": (CHILD, 'execFile("/usr/lib/git-core/git-rev-parse", ["HEAD"]);'),
+    "quotes of a shell": (EXEC, "exec(\"g''it status\");"),
+    "a code of the text": (CHILD, 'execFile(atob("Z2l0"), ["diff"]);'),
+    "a part of a text": (CHILD, 'execFile("github".slice(0, 3), ["diff"]);'),
+    "a global of zx": ('import "zx/globals";', "await $`git status`;"),
+    "the tag of some package": ('import { sh } from "some-shell";', "await sh`git status`;"),
+    "a thread": ('import { Worker } from "node:worker_threads";', 'new Worker(new URL("../git/status-line.js", import.meta.url));'),
+    "a fork": ('import { fork } from "node:child_process";', 'fork("src/git/status-line.js");'),
+    "a static field": (CHILD + '\nclass K { static b = "git"; }', 'execFile(K.b, ["diff"]);'),
+    "a computed name of a module": (WORKTREE, 'const k = "probe" + "Worktree"; await (w as any)[k](input.cwd);'),
+    "all that a module has": (WORKTREE, "for (const f of Object.values(w)) await (f as any)(input.cwd);"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("disguise", DISGUISED.values(), ids=DISGUISED.keys())
+def test_git_in_disguise_is_not_proved_absent(checkout: Path, disguise: tuple[str, str]) -> None:
+    put(checkout, *disguise)
+
+    assert red(judge_repo(checkout, "base")) == ["I3"]
+
+
+INNOCENT = {
+    "a message": 'throw new Error("git status failed");',
+    "a question": 'if (["git", "hg"].includes(input.handle)) return "";',
+    "a name among others": 'const kinds = new Set<string>(); kinds.add("git");',
+    "a log": 'console.warn("git diff is not looked at");',
+    "a word that holds it": 'this.client.call("terminal.run", { label: "legit gitless" });',
+}
+
+
+@pytest.mark.parametrize("line", INNOCENT.values(), ids=INNOCENT.keys())
+def test_the_word_git_alone_is_no_process(checkout: Path, line: str) -> None:
+    put(checkout, "", line)
+
+    assert red(judge_repo(checkout, "base")) == []
+
+
 def test_git_at_the_loading_of_a_module_is_found(checkout: Path) -> None:
     edit(checkout, CLIENT, "const METHODS", 'spawn("git", ["status"]);\nconst METHODS')
 

@@ -65,12 +65,38 @@ def test_a_place_without_terminal_fails(checkout: Path, text: str) -> None:
     assert all("terminal" in one.say and one.todo and one.line >= 2 for one in modes(report).findings)
 
 
+INCOMPLETE_IN_A_SLY_WAY = {
+    "a partial record": "export const M: Partial<Record<SpawnMode, number>> = { inprocess: 1, rpc: 2 };",
+    "an optional mapped type": "export const M: { [K in SpawnMode]?: number } = { inprocess: 1, rpc: 2 };",
+    "a key that is no mode": "export const M: Record<string, number> = { inprocess: 1, rpc: 2, other: 3 };",
+    "a case that is no mode": 'export function f(m: string) { switch (m) { case "inprocess": return 1; case "rpc": return 2; case "none": return 3; } }',
+    "a list of pairs": 'export const M = Object.fromEntries([["inprocess", 1], ["rpc", 2]]);',
+    "a question about something else": 'export function f(m: SpawnMode, k: string) { if (k === "terminal") k = ""; switch (m) { case "inprocess": return 1; case "rpc": return 2; } }',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", INCOMPLETE_IN_A_SLY_WAY.values(), ids=INCOMPLETE_IN_A_SLY_WAY.keys())
+def test_a_place_does_not_hide_that_it_lacks_terminal(checkout: Path, text: str) -> None:
+    assert red(judged(checkout, text + "\n")) == ["I4"]
+
+
+@pytest.mark.parametrize("derived", ['Exclude<(typeof SPAWN_MODES)[number], "terminal">', "(typeof OLD)[number]"])
+def test_a_type_that_is_not_derived_from_the_list_is_unproven(checkout: Path, derived: str) -> None:
+    path = checkout / TYPES
+    path.write_text(path.read_text().replace("(typeof SPAWN_MODES)[number];", f"{derived};"))
+
+    report = judge_repo(checkout, "base")
+
+    assert red(report) == ["I4"]
+    assert [(one.path, one.weight) for one in modes(report).findings] == [(TYPES, "unproven")]
+
+
 COMPLETE = {
     "a switch": 'export function f(m: SpawnMode) { switch (m) { case "inprocess": return 1; case "rpc": case "terminal": return 2; } }',
     "a switch behind an if": 'export function f(m: SpawnMode) { if (m === "terminal") return 3; switch (m) { case "inprocess": return 1; case "rpc": return 2; default: return assertNever(m); } }',
     "a record": 'export const M: Record<SpawnMode, number> = { inprocess: 1, rpc: 2, "terminal": 3 };',
     "a record that spreads": 'const A = { terminal: 3 };\nexport const M: Record<SpawnMode, number> = { inprocess: 1, rpc: 2, ...A };',
-    "a partial record": "export const M: Partial<Record<SpawnMode, number>> = { inprocess: 1, rpc: 2 };",
+    "a partial record": "export const M: Partial<Record<SpawnMode, number>> = { rpc: 2 };",
     "a Map": 'export const M = new Map<SpawnMode, number>([["inprocess", 1], ["rpc", 2], ["terminal", 3]]);',
     "a question about one mode": 'export const f = (m: SpawnMode) => m === "rpc";',
     "two questions in two functions": 'export const f = (m: SpawnMode) => m === "rpc";\nexport const g = (m: SpawnMode) => m === "inprocess";',

@@ -67,6 +67,13 @@ def test_a_script_that_clears_both_markers_passes(script: str) -> None:
 
 KEPT = [
     "vitest run",
+    "(unset HC_TERMINAL_SOCKET HC_TERMINAL_ID); vitest run",
+    "unset HC_TERMINAL_SOCKET HC_TERMINAL_ID & vitest run",
+    "unset HC_TERMINAL_SOCKET HC_TERMINAL_ID | cat; vitest run",
+    "true || unset HC_TERMINAL_SOCKET HC_TERMINAL_ID; vitest run",
+    "unset -f HC_TERMINAL_SOCKET HC_TERMINAL_ID; vitest run",
+    "true # ; unset HC_TERMINAL_SOCKET HC_TERMINAL_ID\nvitest run",
+    f"env {BOTH} true; npm --prefix . run plain",
     "env -u HC_TERMINAL_SOCKET vitest run",
     "env -u HC_TERMINAL_ID vitest run",
     "env -u HC_TERMINAL -u HC_TERMINAL_IDS vitest",
@@ -166,3 +173,9 @@ def test_the_clearing_can_be_told_from_other_changes(before: str, after: str) ->
 @pytest.mark.parametrize("after", ["vitest", f"env {BOTH} vitest run; true", f"env {BOTH} vitest run || true", "true"])
 def test_other_changes_are_not_taken_for_the_clearing(after: str) -> None:
     assert without_clearing("vitest run") != without_clearing(after)
+
+
+@pytest.mark.parametrize("script", ['vitest "run', "vitest `date`"])
+def test_a_script_that_cannot_be_read_is_compared_as_it_is(script: str) -> None:
+    assert without_clearing(script) == [script]
+    assert judged(test=script).verdict == "unproven"
