@@ -86,6 +86,7 @@ def _asked(program: Path, path: str, how: str) -> Pi | NoPi:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=VERSION_S,
             check=False,
         )
@@ -93,7 +94,7 @@ def _asked(program: Path, path: str, how: str) -> Pi | NoPi:
         return NoPi(f"{program} --version failed: {error}")
     version = ran.stdout.strip()
     numbers = version.split(".")
-    if ran.returncode or len(numbers) < 3 or not all(part.isdigit() for part in numbers[:3]):
+    if ran.returncode or len(numbers) < 3 or not all(part.isdecimal() for part in numbers[:3]):
         words = (ran.stderr.strip() or version or "it said nothing").splitlines()[-1]
         return NoPi(f"{program} --version ended with code {ran.returncode}: {words}; it needs node 22.19 or newer")
     if tuple(int(part) for part in numbers[:3]) < NEEDED:

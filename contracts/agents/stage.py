@@ -163,6 +163,8 @@ class Stage:
             for kill in self._kills:
                 kill()
             await asyncio.wait({playing})
+            if not playing.cancelled():
+                playing.exception()  # what a process that was ended under it makes of it, nobody wants to know
             raise
 
     def end_with(self, kill: Callable[[], None]) -> None:

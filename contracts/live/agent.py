@@ -7,7 +7,8 @@ Standard library only, one file, started as `python -IS agent.py ...` or, as a c
     agent.py home LOG PID START    stands there for as long as that process lives, then ends
     pi ... --session FILE ... TASK a task whose last line may be `acts: WORDS`; its log is FILE + ".log"
 
-Words: working idle done error clear blocked[:KIND] only:STATE (a report of nothing but its state) sleep:MS say:TEXT
+Words: working idle done error clear blocked[:KIND] only:STATE (a report of nothing but its state) full:STATE (one of
+everything that can be said) sleep:MS say:TEXT prompt:TEXT (what is printed without an end of line)
 accept reject (an answer for the session file) deaf (Esc does nothing) tough (hangup and termination do nothing)
 sub:STATE (a report of a part of the program) plain (as the first word: pasted text need not be bracketed) exit:CODE
 signal:NAME.
@@ -30,7 +31,10 @@ ESC_MS = 25
 """An escape that nothing follows for so long is the key."""
 OWNER_S = 0.5
 """How often a home looks for its owner."""
-KEPT_ENV = ("PATH", "HOME", "TERM", "LGV_", "HC_", "LEGION_")
+KEPT_ENV = ("PATH", "HOME", "TERM", "HC_TERMINAL_ID", "HC_TERMINAL_SOCKET")
+"""Variables that are written down, beside those of a run (`LGV_`): what else there is may be secret."""
+TITLE, MESSAGE, PROGRESS = "“title” one", "ünïcode: is it?", 40
+"""What a full report says."""
 DEFAULT = "working sleep:40 accept done"
 MAX_TEXT = 1_048_576
 
@@ -69,13 +73,15 @@ class Agent:
         except OSError:
             pass
 
-    def report(self, state: str, kind: str = "", *, bare: bool = False, part: str = "") -> None:
+    def report(self, state: str, kind: str = "", *, bare: bool = False, part: str = "", full: bool = False) -> None:
         """One report of the program's status, or of a part of it."""
         self.working = self.working if part else state == "working"
         pairs = [f"state={state}"]
         if not bare and state != "clear":
             pairs.append("app=lglive")
-            pairs.append("msg=" + binascii.b2a_base64(f"is {state}".encode(), newline=False).decode())
+            pairs.append("msg=" + _coded(MESSAGE if full else f"is {state}"))
+        if full:
+            pairs += ["title=" + _coded(TITLE), f"progress={PROGRESS}"]
         if part:
             pairs.append(f"id={part}")
         if kind:
@@ -89,12 +95,12 @@ class Agent:
             self.report(name)
         elif name == "blocked":
             self.report("blocked", value or "permission")
-        elif name == "only":
-            self.report(value, bare=True)
+        elif name in ("only", "full"):
+            self.report(value, bare=name == "only", full=name == "full")
         elif name == "sleep":
             self.rest(int(value))
-        elif name == "say":
-            self.out(value + "\r\n")
+        elif name in ("say", "prompt"):
+            self.out(value + ("\r\n" if name == "say" else ""))
         elif name in ("accept", "reject"):
             self.answer(f"VERDICT: {name}")
         elif name == "deaf":
@@ -242,6 +248,10 @@ class Agent:
                 pass
 
 
+def _coded(text: str) -> str:
+    return binascii.b2a_base64(text.encode(), newline=False).decode()
+
+
 def words_in(text: str) -> str:
     """What a prompt asks for: the words behind `acts:`, else one plain turn."""
     _, mark, words = text.rpartition("acts:")
@@ -285,7 +295,7 @@ def begin(agent: Agent) -> None:
         terminal = True
     except (termios.error, OSError):
         terminal = False
-    env = {name: value for name, value in os.environ.items() if name.startswith(KEPT_ENV)}
+    env = {name: value for name, value in os.environ.items() if name in KEPT_ENV or name.startswith("LGV_")}
     agent.log("start", argv=sys.argv, env=env, cwd=os.getcwd(), tty=terminal)  # noqa: PTH109
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from contracts.live.owner import LABEL, SPACE, Owner
+from contracts.live.owner import LABEL, SPACE, Owner, new_owner
 from contracts.live.peer import Peer, Reply
 from contracts.live.problem import GoneError, LiveError, SilentError
 from hc_sim.folder import private_folder
@@ -79,6 +79,8 @@ class Corner:
     core_id: str = ""
     target_key: str = "terminal"
     mine: dict[str, Mine] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+    """What could not be removed at the end, in words."""
     _count: int = 0
 
     @property
@@ -90,6 +92,11 @@ class Corner:
     def home_labels(self) -> dict[str, str]:
         """Those of the terminal that the supervisor is told to run in: its children copy the space (D6)."""
         return {LABEL: self.owner.mark, SPACE: self.owner.mark}
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything may have been started: a start whose answer never came is known by its label alone."""
+        return self._count > 0
 
     def name(self, word: str) -> str:
         """A name that nobody else uses: at most 32 characters of those that a core takes."""
@@ -155,7 +162,8 @@ def read_log(text: str) -> list[dict[str, Any]]:
 def make_corner(owner: Owner) -> Corner:
     """A corner with a private folder that holds the programs. Raises `LiveError` when it cannot be made."""
     try:
-        folder = private_folder(f"{FOLDER_PREFIX}{owner.token}-{owner.pid}-{owner.start or '0'}-")
+        here = new_owner(owner.token)  # a cassette's owner is another process, and gone for long
+        folder = private_folder(f"{FOLDER_PREFIX}{here.token}-{here.pid}-{here.start or '0'}-{here.machine}-")
         source = AGENT.read_text(encoding="utf-8")
         for name, head, mode in (("agent.py", "", 0o600), ("bin/pi", shebang(sys.executable, "-IS"), 0o700)):
             path = folder / name
@@ -176,6 +184,7 @@ def remove_folder(corner: Corner) -> None:
 async def clear(corner: Corner, peer: Peer, *, end_ms: int = END_MS) -> list[str]:
     """End and remove everything of this run, within a bound. Returns in words what could not be removed."""
     left: dict[str, str] = {}
+    wanted = list(corner.mine)
     try:
         async with asyncio.timeout(3 * END_MS / 1_000):
             wanted = await _all_of(corner, peer)
@@ -186,28 +195,37 @@ async def clear(corner: Corner, peer: Peer, *, end_ms: int = END_MS) -> list[str
                 left[address] = await _remove(corner, peer, address, until)
     except (GoneError, TimeoutError, SilentError) as error:
         words = str(error) or "the core took too long"
-        left |= {address: words for address in corner.mine if address not in left}
+        left |= {address: words for address in dict.fromkeys([*wanted, *corner.mine]) if address not in left}
     return [f"terminal {address}: {why}" for address, why in left.items() if why]
 
 
 async def _all_of(corner: Corner, peer: Peer) -> list[str]:
-    """Every terminal of this run: those that were started, and those that carry its labels. Children come first."""
+    """Every terminal of this run: those that were started, and those that carry its labels. Children come first.
+
+    The whole list is looked through: a core may take labels in a list for something else.
+    """
     found = dict.fromkeys(reversed(corner.mine))
-    for label in (LABEL, SPACE):
-        reply = await _ask(corner, peer, "terminal.list", all=True, labels={label: corner.owner.mark})
-        for terminal in rows(reply):
-            if corner.is_mine(terminal):
-                found.setdefault(str(terminal["address"]))
+    for terminal in rows(await _ask(corner, peer, "terminal.list", all=True)):
+        if corner.is_mine(terminal):
+            found.setdefault(str(terminal["address"]))
     return list(found)
 
 
 async def _look(corner: Corner, peer: Peer, address: str) -> tuple[dict[str, Any] | None, str]:
-    """A terminal of ours as it is now; None with why it must not be touched, "" when it is simply gone."""
+    """A terminal of ours as it is now; None with why it must not be touched, "" when it is simply gone.
+
+    What stands under its address now may be somebody else's: then ours is gone.
+    """
     reply = await _ask(corner, peer, "terminal.get", **{corner.target_key: address})
     terminal = terminal_of(reply)
     if terminal is None or terminal.get("address") not in (address, None):
         return None, ""
-    return (terminal, "") if corner.is_mine(terminal) else (None, "")
+    if corner.is_mine(terminal):
+        return terminal, ""
+    known = corner.mine.get(address)
+    if known is None or terminal.get("name") != known.name:
+        return None, ""
+    return None, "it is not as it was when it was started, so it was left alone"
 
 
 async def _kill(corner: Corner, peer: Peer, address: str) -> None:
@@ -221,10 +239,10 @@ async def _remove(corner: Corner, peer: Peer, address: str, until: float) -> str
     loop = asyncio.get_running_loop()
     why = "it did not end after a kill"
     while True:
-        terminal, _ = await _look(corner, peer, address)
+        terminal, changed = await _look(corner, peer, address)
         if terminal is None:
             corner.forget(address)
-            return ""
+            return changed
         if terminal.get("state") == "finished":
             reply = await _ask(corner, peer, "terminal.rm", **{corner.target_key: address})
             if not await _is_listed(corner, peer, address):  # a core may show what was removed as it was last

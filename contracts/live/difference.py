@@ -9,6 +9,7 @@ from contracts.live.shapes import FieldModel, Seen, models, words
 from contracts.live.sheet import Sheet
 from contracts.records import Record
 from hc_sim.profile import WireProfile, reasons
+from hc_sim.redact import redact_value
 
 SAID_ELSEWHERE: Final = frozenset({"kinds", "codes", "kind_style", "other_code", "hello_aliases", "hangup_signal"})
 """Fields that are learned from what is compared under another name."""
@@ -134,5 +135,5 @@ def _plain(ours: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = value if isinstance(value, str) else msgspec.json.encode(redact_value(value)).decode()
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"

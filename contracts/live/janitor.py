@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from contracts.live.corner import FOLDER_PREFIX, Corner, RealFiles, clear, rows
-from contracts.live.owner import LABEL, SPACE, Owner, read_mark, this_machine
+from contracts.live.owner import LABEL, SPACE, Owner, read_mark
 from contracts.live.peer import Peer
 from contracts.live.problem import GoneError, SilentError
 
@@ -49,8 +49,8 @@ def remove_old_folders(place: Path | None = None) -> int:
     """Remove the folders of runs of this machine whose process is gone; returns how many."""
     removed = 0
     for path in (place or Path(tempfile.gettempdir())).glob(f"{FOLDER_PREFIX}lv*-*-*"):
-        token, pid, start = [*path.name.removeprefix(FOLDER_PREFIX).split("-"), "", ""][:3]
-        if pid.isdecimal() and Owner(token, int(pid), start, this_machine()).gone() and path.is_dir():
+        token, pid, start, machine = [*path.name.removeprefix(FOLDER_PREFIX).split("-"), "", ""][:4]
+        if pid.isdecimal() and Owner(token, int(pid), start, machine).gone() and path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
             removed += 1
     return removed

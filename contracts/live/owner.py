@@ -50,7 +50,7 @@ class Owner:
             os.kill(self.pid, 0)
         except ProcessLookupError:
             return True
-        except PermissionError:
+        except (PermissionError, OverflowError):
             return False
         fields = _stat(self.pid)
         ended = bool(fields) and fields[0] in _ENDED
@@ -70,8 +70,8 @@ def read_mark(mark: object) -> Owner | None:
 
 
 def this_machine() -> str:
-    """This machine, as eight hexadecimal digits."""
-    return _digits(f"{platform.node()} {_text('/etc/machine-id')}")
+    """This machine, as eight hexadecimal digits; containers that cannot see each other's processes are two machines."""
+    return _digits(f"{platform.node()} {_text('/etc/machine-id')} {_view()}")
 
 
 def start_of(pid: int) -> str:
@@ -87,6 +87,14 @@ def _stat(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].decode().split()
     except OSError:
         return []
+
+
+def _view() -> str:
+    """The processes that can be seen from here, as a name: the same number in another view is another process."""
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""
 
 
 def _digits(text: str) -> str:

@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from contracts.clauses.catalogue import Clause, ClauseFile, Clauses, load_clauses
 from contracts.live.corner import END_MS, Corner, clear
@@ -18,7 +18,7 @@ from contracts.live.probes.wire import core_id_of
 from contracts.live.problem import CassetteError, GoneError, LiveError, SilentError
 from contracts.live.sequence import PROBES, Probe
 from contracts.live.sheet import Fact, Sheet
-from contracts.live.stage import ProbeSkippedError, Stage
+from contracts.live.stage import QUIET_MS, ProbeSkippedError, Stage
 from contracts.live.supervised import LIVES, Driven, Life, make_driven
 from contracts.records import Finding, RunVerdict, Verdict
 from contracts.scenario import Level
@@ -28,6 +28,9 @@ from hc_sim.script.toml import read_toml
 CORE_CLAUSES: Final = Path(__file__).with_name("core.toml")
 PROBE_MS: Final = 60_000
 """How long one probe may take; it ends long before, unless a core answers none of its calls in time."""
+HELLO_MS: Final = 3_000
+NOT_UNDERSTOOD: Final = (AttributeError, KeyError, TypeError, ValueError, IndexError, SyntaxError)
+"""What comes of an answer that is made otherwise than any that is known."""
 SHORT_END_MS: Final = 500
 """How long the end of what is left is waited for in a core that was seen not to end what it kills."""
 
@@ -96,8 +99,11 @@ async def run_live(host: Host, corner: Corner, options: Options) -> LiveRun:
         words = f"; terminals of this run that may still be there: {', '.join(corner.mine)}" if corner.mine else ""
         raise LiveError(f"{error}{words}") from error
     finally:
-        run.left = await _clear(stage, peer)
-        await peer.close()
+        try:
+            await _to_its_end(_cleared(stage, peer))
+        finally:
+            run.left = corner.left
+            await peer.close()
     if words := host.problem():
         raise CassetteError(words)
     run.verdicts.append(_own_corner(run))
@@ -139,13 +145,25 @@ async def _made(probe: Probe, stage: Stage, run: LiveRun) -> LiveError | None:
     except (SilentError, TimeoutError) as error:
         words = str(error) or f"it took more than {PROBE_MS} ms"
         run.verdicts.append(_other(probe, "errored", words))
+        await _must_answer(stage, words)
         return LiveError(words)
-    except (AttributeError, KeyError, TypeError, ValueError, IndexError, SyntaxError) as error:
-        why = f"{type(error).__name__}: {error}"
-        words = f"the core answered in a way that the probe {probe.id} does not understand ({why})"
+    except NOT_UNDERSTOOD as error:
+        words = _not_understood(probe.id, error)
         run.verdicts.append(_other(probe, "errored", words))
         return LiveError(words)
     return None
+
+
+def _not_understood(id_: str, error: Exception) -> str:
+    return f"the core answered in a way that {id_} does not understand ({type(error).__name__}: {error})"
+
+
+async def _must_answer(stage: Stage, words: str) -> None:
+    """Raises `GoneError` if a core that has not answered in time does not answer anything else either."""
+    try:
+        await stage.peer.ask("hello", {"generation": 1}, within_ms=HELLO_MS)
+    except SilentError:
+        raise GoneError(f"the core does not answer any more: {words}") from None
 
 
 def _other(probe: Probe, verdict: Verdict, words: str) -> RunVerdict:
@@ -208,12 +226,18 @@ async def _lived(life: Life, driven: Driven) -> RunVerdict:
     except ProbeSkippedError as skipped:
         return _life_verdict(life, "skipped", driven.findings, str(skipped))
     except SutError as error:
+        if await driven.stage.peer.until(lambda _: driven.stage.peer.closed, QUIET_MS):
+            raise driven.stage.peer.lost() from error
         words = f"the supervisor says {error.error.get('code')}: {error}"
         driven.findings.append(
             Finding(clause=life.clauses[0], ok=False, where=life.id, expected="it goes through", got=words)
         )
     except (SilentError, TimeoutError) as error:
-        return _life_verdict(life, "errored", driven.findings, str(error) or f"it took more than {PROBE_MS} ms")
+        words = str(error) or f"it took more than {PROBE_MS} ms"
+        await _must_answer(driven.stage, words)
+        return _life_verdict(life, "errored", driven.findings, words)
+    except NOT_UNDERSTOOD as error:
+        return _life_verdict(life, "errored", driven.findings, _not_understood(life.id, error))
     verdict: Verdict = "pass" if all(finding.ok for finding in driven.findings) else "fail"
     return _life_verdict(life, verdict, driven.findings, life.why)
 
@@ -231,9 +255,27 @@ def _life_verdict(life: Life, verdict: Verdict, findings: list[Finding], why: st
     )
 
 
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Work that goes on to its end, which is near, even if whoever waits for it is called off meanwhile."""
+    task = asyncio.ensure_future(work)
+    called_off = False
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            called_off = True
+    task.result()
+    if called_off:
+        raise asyncio.CancelledError
+
+
+async def _cleared(stage: Stage, peer: Peer) -> None:
+    stage.corner.left = await _clear(stage, peer)
+
+
 async def _clear(stage: Stage, peer: Peer) -> list[str]:
     """Remove everything of this run, over a connection on which the same core answers."""
-    if not stage.corner.mine:
+    if not stage.corner.begun:
         return []
     if not peer.closed:
         return await clear(stage.corner, peer, end_ms=END_MS if stage.kills else SHORT_END_MS)

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import datetime
 import signal
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -28,14 +28,16 @@ from hc_sim.clock import run_virtual
 
 T = TypeVar("T")
 
-ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""An impatient second Ctrl-C must not end the removal of what was started, so it is taken here as well."""
 
 
 class EndedError(Exception):
-    """A signal ended the run; everything was removed first. `code` is the exit code that says so."""
+    """A signal ended the run; everything was removed first, but for `left`. `code` is the exit code that says so."""
 
-    def __init__(self, number: int) -> None:
-        super().__init__(f"ended by {signal.Signals(number).name}")
+    def __init__(self, number: int, left: Sequence[str] = ()) -> None:
+        words = f"; left behind: {'; '.join(left)}" if left else ""
+        super().__init__(f"ended by {signal.Signals(number).name}{words}")
         self.code = 128 + number
 
 
@@ -64,9 +66,9 @@ class _Signals:
 
 
 def run_on_core(found: Found, env: Mapping[str, str], options: Options) -> LiveRun:
-    """Run against a core. Raises `LiveError`, `EndedError`, KeyboardInterrupt; the corner is cleared in any case."""
+    """Run against a core. Raises `LiveError`, `EndedError`; the corner is cleared in any case."""
     with _corner(new_owner()) as corner:
-        return _real(run_live(LiveHost(found, env), corner, options))
+        return _real(run_live(LiveHost(found, env), corner, options), corner)
 
 
 def record_core(found: Found, env: Mapping[str, str], options: Options, path: Path) -> LiveRun:
@@ -76,7 +78,7 @@ def record_core(found: Found, env: Mapping[str, str], options: Options, path: Pa
         corner.files = RecordingFiles(corner.files, tape, corner)
         host = RecordingHost(LiveHost(found, env), tape, corner)
         try:
-            run = _real(run_live(host, corner, options))
+            run = _real(run_live(host, corner, options), corner)
         except BaseException:
             tape.abandon()
             raise
@@ -125,11 +127,11 @@ def _corner(owner: Owner) -> Iterator[Corner]:
         remove_folder(corner)
 
 
-def _real(work: Coroutine[Any, Any, LiveRun]) -> LiveRun:
+def _real(work: Coroutine[Any, Any, LiveRun], corner: Corner) -> LiveRun:
     signals = _Signals()
     try:
         return asyncio.run(signals.around(work))
     except asyncio.CancelledError:
         if signals.came:
-            raise EndedError(signals.came[0]) from None
+            raise EndedError(signals.came[0], corner.left) from None
         raise

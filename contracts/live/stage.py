@@ -17,6 +17,8 @@ SEE_MS: Final = 3_000
 """How long a change that has to come is waited for."""
 SEND_MS: Final = 15_000
 """How long a text may take: a core looks whether its submission took."""
+TOUCHING: Final = frozenset(f"terminal.{verb}" for verb in ("send", "interrupt", "kill", "rm", "keep", "label"))
+"""Calls that do something to a terminal: before each it is looked whether that is still ours."""
 QUIET_MS: Final = 150
 """How long a change that must not come is waited for."""
 
@@ -58,11 +60,13 @@ class Stage:
     peers: list[Peer] = field(default_factory=list)
 
     @asynccontextmanager
-    async def another(self, label: str) -> AsyncIterator[Peer]:
-        """A new connection, closed afterwards."""
+    async def another(self, label: str, *, greet: bool = True) -> AsyncIterator[Peer]:
+        """A new connection, closed afterwards. It begins with a hello, which a core may insist on, if it is to."""
         peer = Peer(self.host.connect(label), watch=self.sheet.saw)
         try:
             await peer.open()
+            if greet:
+                await peer.ask("hello", {"generation": 1}, within_ms=CALL_MS)
             yield peer
         finally:
             await peer.close()
@@ -78,14 +82,26 @@ class Stage:
     async def on(self, method: str, address: str, /, *, within_ms: int = 0, **more: Any) -> Reply:
         """A call about one terminal. A text may be held back for a while, and has more time."""
         within_ms = within_ms or (SEND_MS if method == "terminal.send" else CALL_MS)
+        if method in TOUCHING:
+            await self._still_mine(address)
         return await self.peer.ask(method, self.target(address, **more), within_ms=within_ms)
+
+    async def _still_mine(self, address: str) -> None:
+        """Raises `ProbeSkippedError` if what is under an address now was not started by this run."""
+        shown = await self.get(address)
+        if shown is not None and shown.get("address") == address and not self.corner.is_mine(shown):
+            raise ProbeSkippedError(f"what is under {address} now is not what this run has started")
 
     async def get(self, address: str) -> dict[str, Any] | None:
         """A terminal as it is now, None if there is none."""
         return terminal_of(await self.on("terminal.get", address))
 
-    async def run(self, word: str, acts: str = "", *, caller: str = "", **params: Any) -> Program:
+    async def run(
+        self, word: str, acts: str = "", *, caller: str = "", more: Sequence[str] = (), **params: Any
+    ) -> Program:
         """Start a program that carries out `acts`, as a child of `caller` (the home, if it is not said).
+
+        `more` are arguments behind those, which mean nothing to it.
 
         `params` are laid over what is given otherwise; None leaves one out. Raises `ProbeSkippedError` if the core
         refuses.
@@ -93,7 +109,7 @@ class Stage:
         own_name = self.corner.name(word)
         log = self.corner.log(own_name)
         body = {
-            "argv": self.corner.acts(log, acts),
+            "argv": [*self.corner.acts(log, acts), *more],
             "name": own_name,
             "labels": self.corner.labels,
             "cwd": str(self.corner.folder / "work"),

@@ -16,6 +16,8 @@ from hc_sim.profile import WireProfile, reasons
 from hc_sim.redact import redact_text, redact_value
 
 SCHEMA: Final = 1
+OF_THE_CORE: Final = frozenset({"hello_extra"})
+"""Fields whose inner names are a core's own, and may say that a value is secret."""
 FILES: Final = ("facts.json", "diff.txt", "profile.toml", "report.json")
 
 
@@ -86,11 +88,23 @@ def profile_toml(sheet: Sheet) -> str:
         one = sheet.learned.get(name)
         if one is None or not one.learned:
             lines.append(f"# {name}: not learned: {one.why if one is not None else 'it was not asked for'}")
+        elif why := _not_taken(name, one.value):
+            lines.append(f"# {name}: learned, but the fake cannot be told so: {why}")
         elif isinstance(one.value, dict):
-            tables.append(tomli_w.dumps({name: _cleaned(one.value)}).strip())
+            cleaned = redact_value(one.value) if name in OF_THE_CORE else one.value
+            tables.append(tomli_w.dumps({name: _cleaned(cleaned)}).strip())
         else:
             lines.append(tomli_w.dumps({name: _cleaned(one.value)}).strip())
     return "\n".join([*lines, "", *tables]) + "\n"
+
+
+def _not_taken(name: str, value: Any) -> str:
+    """Why a value cannot stand in a profile, "" if it can."""
+    try:
+        msgspec.convert({name: value}, WireProfile)
+    except (msgspec.ValidationError, ValueError) as error:
+        return " ".join(str(error).split())
+    return ""
 
 
 def _cleaned(value: Any) -> Any:

@@ -44,6 +44,13 @@ class TestFinding:
         assert (first.version, first.how) == ("1.6.0", "named by PI_BIN")
         assert (second.version, second.how) == ("1.7.1", "on PATH")
 
+    @pytest.mark.parametrize("said", ["printf '\\377\\376'", "echo 1.².0"])
+    def test_a_program_that_says_no_version_is_no_pi(self, tmp_path: Path, said: str) -> None:
+        found = find_pi({"PI_BIN": str(script(tmp_path / "odd", said)), "PATH": "/bin"})
+
+        assert isinstance(found, NoPi)
+        assert "--version ended with code 0" in found.reason
+
     def test_the_one_installed_for_the_tests_is_found_with_its_node(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

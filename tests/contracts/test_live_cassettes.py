@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -220,3 +221,72 @@ def test_a_file_that_is_no_cassette_is_named_with_its_line(tmp_path: Path, text:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(CassetteError, match=r"nothing\.jsonl cannot be read: No such file"):
         read_tape(tmp_path / "nothing.jsonl")
+
+
+def test_what_is_no_cassette_is_never_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("my own work\n")
+
+    with pytest.raises(CassetteError, match="is there and is no cassette, so it is not replaced"):
+        TapeWriter(path, HEAD)
+    assert path.read_text() == "my own work\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_older_cassette_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    path = record(tmp_path, lambda _: 1, ("hello", {}))
+    path.chmod(0o644)
+    whole = path.read_bytes()
+
+    TapeWriter(path, HEAD).abandon()
+    assert path.read_bytes() == whole
+    assert list(tmp_path.iterdir()) == [path]
+
+    TapeWriter(path, HEAD).close()
+    assert read_tape(path).entries == []
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_is_no_file_is_no_cassette(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    with pytest.raises(CassetteError, match="it is no file"):
+        read_tape(tmp_path / "pipe")
+
+
+def test_a_frame_keeps_its_length_and_none_of_its_secrets(tmp_path: Path) -> None:
+    cleaner = Cleaner(corner(tmp_path))
+    for head in (b"\x00\x00\x00\x2a\x00", b"\x00\x00\x00\xaa\x00"):
+        said = cleaner.line(head + b'{"auth_token":"hunter2hunter2","note":"x"}\n')
+
+        assert bytes.fromhex(said["hex"]) == head + b'{"auth_token":"**************","note":"x"}\n'
+
+
+def test_a_secret_that_is_spelt_in_another_way_takes_the_whole_frame_with_it(tmp_path: Path) -> None:
+    said = Cleaner(corner(tmp_path)).line(b'\x00{"auth_token":"h\\u0075nter2"}\n')
+
+    assert bytes.fromhex(said["hex"]) == b"\x00" + b"*" * (len(said["hex"]) // 2 - 1)
+
+
+def test_terminals_of_others_are_left_out_of_a_compact_list_too(tmp_path: Path) -> None:
+    said = Cleaner(corner(tmp_path)).line(b'{"terminals":[{"address":"t1","status":{"msg":"my own work"}}]}\n')
+
+    assert said == {"text": '{"terminals":[]}\n'}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("lvaaaaaa", "../../x"), r"line 1: no cassette: .*token"),
+        (('"schema":1', '"schema":2,"more":3'), "of schema 2, and this reads schema 1"),
+        (('{"lines":0}', '{"hex":"zz"}\n{"lines":1}'), r"line 2: not a line of a cassette: .*hex"),
+    ],
+)
+def test_what_was_changed_by_hand_is_named(tmp_path: Path, change: tuple[str, str], words: str) -> None:
+    path = tmp_path / "tape.jsonl"
+    TapeWriter(path, HEAD).close()
+    assert change[0] in path.read_text()
+    path.write_text(path.read_text().replace(*change))
+
+    with pytest.raises(CassetteError, match=words):
+        read_tape(path)

@@ -19,6 +19,7 @@ from click.testing import CliRunner, Result
 from contracts.cli import main
 from contracts.live.proof import OPTIONS, live_run
 from contracts.live.separate import ROOT, served
+from contracts.live.writing import profile_toml
 from hc_sim.profile import WireProfile
 
 PATIENCE_S = 60.0
@@ -216,6 +217,28 @@ def test_what_a_profile_changes_is_learned_from_outside(tmp_path: Path) -> None:
     }  # fmt: skip
     assert {"error.name_taken: code", "error.no_such_terminal: kind"} <= named
     assert run.left == []
+
+
+STRICT = """
+strict_hello = true
+doc_create = false
+signal_style = "exit-128"
+signal_key = "sig"
+credit_first = "explicit"
+close_words = false
+"""
+
+
+def test_a_core_that_insists_on_hello_and_makes_no_documents_is_not_misread(tmp_path: Path) -> None:
+    path = tmp_path / "profile.toml"
+    path.write_text(STRICT)
+    with served(options=("--programs", "--profile", str(path))) as env:
+        run = live_run(env, dataclasses.replace(OPTIONS, slow=True))
+    again = msgspec.toml.decode(profile_toml(run.sheet), type=WireProfile)
+
+    names = ("strict_hello", "doc_create", "signal_style", "signal_key", "credit_first", "close_words")
+    assert {one.name for one in run.found} == {f"profile.{name}" for name in names}
+    assert (again.strict_hello, again.doc_create, again.signal_key, again.kinds) == (True, False, "sig", {})
 
 
 def test_a_core_that_starts_no_programs_says_so_and_what_needs_them_is_skipped() -> None:

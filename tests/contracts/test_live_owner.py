@@ -99,7 +99,7 @@ def test_names_are_what_a_core_takes() -> None:
 def test_folders_of_dead_runs_are_removed_and_those_of_living_ones_stay(tmp_path: Path) -> None:
     old, own = dead(), new_owner()
     for owner in (old, own):
-        (tmp_path / f"lglive-{owner.token}-{owner.pid}-{owner.start}-abc").mkdir()
+        (tmp_path / f"lglive-{owner.token}-{owner.pid}-{owner.start}-{owner.machine}-abc").mkdir()
     (tmp_path / "lglive-other").mkdir()
 
     assert remove_old_folders(tmp_path) == 1

@@ -10,7 +10,7 @@ from contracts.live.learning import conclude
 from contracts.live.peer import Reply, error_seen
 from contracts.live.shapes import models, type_of
 from contracts.live.sheet import Sheet
-from contracts.live.writing import confirmed, profile_rows, profile_toml
+from contracts.live.writing import confirmed, diff_text, profile_rows, profile_toml
 from hc_sim.profile import WireProfile, reasons
 
 TERMINAL: dict[str, Any] = {
@@ -225,3 +225,20 @@ def test_the_models_know_every_object_of_the_wire() -> None:
     assert known["terminal"]["status"].inner == "status"
     assert known["status"]["state"].always
     assert not known["status"]["msg"].always
+
+
+def test_what_a_core_adds_to_hello_is_shown_without_its_secrets() -> None:
+    sheet = Sheet()
+    sheet.learn("hello_extra", {"auth_token": "hunter2", "note": "x"})
+
+    assert "hunter2" not in profile_toml(sheet) + diff_text(differences(sheet), "a core")
+    assert 'note = "x"' in profile_toml(sheet)
+
+
+def test_a_value_that_no_profile_can_have_stands_in_a_comment() -> None:
+    sheet = Sheet()
+    sheet.learn("first_channel", 70_000)
+    text = profile_toml(sheet)
+
+    assert "# first_channel: learned, but the fake cannot be told so: " in text
+    assert msgspec.toml.decode(text, type=WireProfile) == WireProfile()

@@ -1,7 +1,7 @@
 """Record: what goes over the connections of a live run goes on a tape as well, cleaned before it is written."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +26,8 @@ class Cleaner:
 
     def line(self, data: bytes) -> dict[str, str]:
         """One line or a piece of binary, as the members that stand for it on the tape (`text` or `hex`)."""
+        if (framed := _framed(data)) is not None:
+            return {"hex": framed.hex()}
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError:
@@ -56,8 +58,10 @@ class Cleaner:
         return value
 
     def _is_foreign(self, value: Any) -> bool:
-        """Whether a value is a terminal that this run has not started."""
-        if not (isinstance(value, dict) and isinstance(value.get("address"), str) and "argv" in value):
+        """Whether a value is a terminal that this run has not started, in a full list or in a compact one."""
+        if not (isinstance(value, dict) and isinstance(value.get("address"), str)):
+            return False
+        if value.keys().isdisjoint(("argv", "name", "cwd", "labels", "status", "title")):
             return False
         named = self._corner.owner.named(value.get("name"))
         return not (named or self._corner.is_labelled(value) or value["address"] in self._corner.mine)
@@ -65,6 +69,37 @@ class Cleaner:
 
 def _inside_json(text: str) -> str:
     return msgspec.json.encode(text).decode()[1:-1]
+
+
+def _framed(data: bytes) -> bytes | None:
+    """A frame that holds JSON, its secrets overwritten so that it stays as long as it says; None for anything else."""
+    at = data.find(b"{")
+    if at <= 0 or data[:at].isspace() or data.startswith(b"["):
+        return None
+    try:
+        value = msgspec.json.decode(data[at:])
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    payload = data[at:]
+    for secret in _hidden(value, redact_value(value)):
+        raw = msgspec.json.encode(secret)[1:-1]
+        if raw not in payload:  # it is spelt in another way: nothing of it is kept
+            return data[:at] + b"*" * len(payload)
+        payload = payload.replace(raw, b"*" * len(raw))
+    return data[:at] + payload
+
+
+def _hidden(value: Any, cleaned: Any) -> Iterator[str]:
+    """The texts in a value that are not in its cleaned form."""
+    if isinstance(value, str):
+        if value != cleaned:
+            yield value
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from _hidden(one, cleaned.get(key) if isinstance(cleaned, dict) else None)
+    elif isinstance(value, list):
+        for place, one in enumerate(value):
+            yield from _hidden(one, cleaned[place] if isinstance(cleaned, list) else None)
 
 
 class RecordingHost:

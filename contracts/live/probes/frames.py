@@ -124,16 +124,20 @@ async def _view(stage: Stage, framed: Framed) -> None:
         sheet.refused["terminal.attach"] = "it opens no channel in the binary mode"
         return
     await framed.until(lambda: any(b"shown-framed" in one.payload for one in framed.frames), QUIET_MS)
-    came = [one for one in framed.frames if one.channel == channel]
-    sheet.learn("attach_facts", any(_shows(one, program.address) for one in came))
-    sheet.learn("credit_first", "explicit" if came and came[0].kind == FRAME_NUMBERS["credit"] else "implied")
+    first = next((one for one in framed.frames if one.channel == channel), None)
+    if first is not None and first.kind == FRAME_NUMBERS["credit"]:  # it waits for as much from us
+        await framed.send(first)
+        await framed.until(lambda: any(b"shown-framed" in one.payload for one in framed.frames), QUIET_MS)
     if "done-stays" in stage.known and not sheet.value("attach_sees"):
         await framed.send(Frame(channel, FRAME_NUMBERS["focus"], FOCUS_ON))
         await stage.host.pause(QUIET_MS)
         sheet.learn("focus_sees", word_of(await stage.get(program.address)) == "idle")
     await stage.kill(program.address)
     await framed.until(lambda: _last(framed, channel) == FRAME_NUMBERS["close"], QUIET_MS * 2)
-    _kinds(stage, [one for one in framed.frames if one.channel == channel], program.address)
+    came = [one for one in framed.frames if one.channel == channel]  # at the end: what is slow to come has come too
+    sheet.learn("attach_facts", any(_shows(one, program.address) for one in came))
+    sheet.learn("credit_first", "explicit" if came and came[0].kind == FRAME_NUMBERS["credit"] else "implied")
+    _kinds(stage, came, program.address)
     await stage.end(program)
 
 
@@ -142,8 +146,10 @@ def _kinds(stage: Stage, came: list[Frame], address: str) -> None:
     seen = {
         "data": next((one.kind for one in came if b"shown-framed" in one.payload and not _shows(one, address)), None),
         "facts": next((one.kind for one in came if _shows(one, address)), None),
-        "close": came[-1].kind if came and stage.kills else None,
+        "close": came[-1].kind if came and stage.kills and not _shows(came[-1], address) else None,
     }
+    if seen["close"] in (seen["data"], FRAME_NUMBERS["credit"]):
+        seen["close"] = None  # the last that came is no close
     usual = WireProfile().frame_numbers()
     if seen["data"] is not None:
         other = {kind: one for kind, one in seen.items() if one is not None and one != usual[kind]}  # type: ignore[index]

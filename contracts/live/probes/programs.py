@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from contracts.live.corner import terminal_of
+from contracts.live.shapes import models
 from contracts.live.stage import (
     QUIET_MS,
     SEE_MS,
@@ -15,6 +16,8 @@ from contracts.live.stage import (
     word_of,
 )
 
+ODD: Final = ("two words", "", "$HOME *", "'q' \"q\"", "`x`\\n", "“ünï”")
+"""Arguments that only arrive as they are if no shell reads them."""
 GRACE_MS: Final = 30_000
 """How long a program that does not want to end may take to be killed."""
 
@@ -23,14 +26,15 @@ async def started(stage: Stage) -> None:
     """What a started program finds: its arguments, its folder, a terminal, the two markers, the overlay."""
     stage.need_programs()
     sheet, corner = stage.sheet, stage.corner
-    overlay = {"LGV_OVERLAY": "a b=c", "PATH": f"{corner.folder}/bin:/usr/local/bin:/usr/bin:/bin"}
-    program = await stage.run("prog", "idle", env=overlay)
+    path = f"{corner.folder}/bin:/usr/local/bin:/usr/bin:/bin"
+    overlay = {"LGV_OVERLAY": "a b=c", "LGV_EMPTY": "", "LGV_ODD": ODD[2], "PATH": path}
+    program = await stage.run("prog", "idle", more=ODD, env=overlay)
     entry = await _first(stage, program)
     if entry is None:
         sheet.fact("run.starts", "C3", False, True, level="must", say="a started program runs")
         return
     env = entry.get("env", {})
-    argv = corner.acts(program.log, "idle")[2:]
+    argv = [*corner.acts(program.log, "idle")[2:], *ODD]
     sheet.fact(
         "run.argv_given", "C3", entry.get("argv") == argv, True, level="must", say="argv arrives as it was given"
     )
@@ -38,6 +42,8 @@ async def started(stage: Stage) -> None:
                say="the environment of a start is laid over the core's own")  # fmt: skip
     marked = env.get("HC_TERMINAL_ID") == program.address and bool(env.get("HC_TERMINAL_SOCKET"))
     sheet.fact("run.markers", "C3", marked, True, level="must", say="a program finds its address and the core's socket")
+    shown = await stage.get(program.address) or {}
+    sheet.fact("run.pid", "C3", isinstance(shown.get("pid"), int), True, say="the process of a live terminal is shown")
     sheet.fact("run.tty", "C3", entry.get("tty"), True, level="must", say="a program has a terminal")
     sheet.fact("run.in_folder", "C3", entry.get("cwd") == str(corner.folder / "work"), True, say="the folder is given")
     plain = await stage.run("path", "idle")
@@ -84,6 +90,7 @@ async def exits(stage: Stage) -> None:
     sheet = stage.sheet
     by_code = await stage.run("code", "working sleep:30 exit:7")
     by_signal = await stage.run("signal", "done signal:SIGKILL")
+    well = await stage.run("well", "exit:0")
     shown = await stage.seen(by_code.address, is_finished)
     sheet.fact("exit.finishes", "C7", shown is not None, True, level="must", say="a program that ends is finished")
     if shown is not None:
@@ -91,19 +98,31 @@ async def exits(stage: Stage) -> None:
         sheet.fact("exit.code", "C7", key is not None, True, level="must", say="the exit code is shown")
         if key is not None:
             sheet.learn("exit_code_key", key)
+            ended = await stage.seen(well.address, is_finished) or {}
+            sheet.fact(
+                "exit.zero", "C7", ended.get(key), 0, level="must", say="a program that ends well has exit code 0"
+            )
         word = word_of(shown)
         sheet.fact("exit.working", "C5", word != "working", True, say="what has ended does not work any more")
     shown = await stage.seen(by_signal.address, is_finished)
     if shown is not None:
         key = _key_of(shown, "SIGKILL") or _key_of(shown, 9)
-        if key is not None:
-            sheet.learn("signal_key", key)
+        spelt = key or _renamed(stage, shown)
+        if spelt is not None:
+            sheet.learn("signal_key", spelt)
         code = shown.get(sheet.value("exit_code_key"))
         sheet.learn("signal_style", "exit-128" if code == 137 else "key")
         sheet.fact("exit.signal", "C7", key is not None or code == 137, True, say="the signal that ended it is shown")
         if not stage.reports:
             return
         sheet.fact("exit.done", "C5", word_of(shown), "done", say="done outlives its program")
+
+
+def _renamed(stage: Stage, shown: dict[str, Any]) -> str | None:
+    """The one member without a value that no other is known as, on a core that shows a signal as an exit code."""
+    known = {*models()["terminal"], stage.sheet.value("exit_code_key")}
+    new = [key for key, value in shown.items() if key not in known and value is None]
+    return new[0] if len(new) == 1 and "signal" not in shown else None
 
 
 def _key_of(shown: dict[str, Any], value: Any) -> str | None:
@@ -163,12 +182,29 @@ async def family(stage: Stage) -> None:
     stage.sheet.fact("parent.apart", "C7", lives, True, say="a child that is not to die with its parent lives on")
     for program in (apart, grandchild, child):
         await stage.end(program)
+    if first is not None:
+        await _leaves(stage)
+
+
+async def _leaves(stage: Stage) -> None:
+    """A parent that ends by itself, and not by a kill."""
+    parent = await stage.run("leaves", "idle")
+    child = await stage.run("left", die_with_parent=True, caller=parent.address)
+    await stage.corner.entries(parent.log)
+    if not (await stage.on("terminal.send", parent.address, text="acts: exit:0")).ok:
+        return
+    if await stage.seen(parent.address, is_finished) is not None:
+        ended = await stage.seen(child.address, is_finished, 1_500)
+        stage.sheet.fact(
+            "parent.leaves", "C7", ended is not None, True, say="children end with a parent that just ends"
+        )
+    await stage.end(child)
 
 
 async def screen(stage: Stage) -> None:
     """What was printed can be read, and reading it leaves a done alone."""
     stage.need_programs(reports=True)
-    program = await stage.run("screen", "say:printed-here working done")
+    program = await stage.run("screen", "say:printed-here say:second prompt:unfinished working done")
     await stage.seen(program.address, shows("done"))
     reply = await stage.on("terminal.read", program.address)
     if not reply.ok:
@@ -177,6 +213,12 @@ async def screen(stage: Stage) -> None:
         return
     text = str(reply.result)
     stage.sheet.fact("read.text", "C9", "printed-here" in text, True, say="what a program printed can be read")
+    stage.sheet.fact("read.unfinished", "C9", "unfinished" in text, True, say="a line that has not ended can be read")
+    few = await stage.on("terminal.read", program.address, lines=1)
+    if few.ok:
+        stage.sheet.fact(
+            "read.lines", "C9", "printed-here" in str(few.result), False, say="only the last lines are read"
+        )
     if "done-stays" in stage.known:
         stage.sheet.learn("read_sees", word_of(await stage.get(program.address)) == "idle")
     await stage.end(program)

@@ -2,12 +2,17 @@
 
 from typing import Any, Final
 
+from contracts.live.agent import MESSAGE, PROGRESS, TITLE
 from contracts.live.problem import SilentError
 from contracts.live.stage import SEE_MS, Program, Stage, nearly, shows, turn_of, word_of
 
 TEXT: Final = "tell me: “ünïcode”, tab\tend, $HOME `x` \\n 'q'; acts: idle"
 LINES: Final = "first line\nsecond line acts: idle"
+BLANKS: Final = "  around it; acts: idle  "
+LONG: Final = " ".join(f"word-{number:04}" for number in range(900)) + "; acts: idle"
 FORCE_KEYS: Final = ("force", "override", "anyway")
+FORCE_WORDS: Final = (*FORCE_KEYS, "block", "dialog")
+"""What is in the name of such a parameter. No other is tried: one like `all` might type into terminals of others."""
 RESTS_MS: Final = 80
 """How long a status that must stay is looked at."""
 WATCH_MS: Final = 13_000
@@ -30,6 +35,7 @@ async def status(stage: Stage) -> None:
     await _one_turn(stage, program, first)
     await _ends_of_turns(stage, program)
     await _dialog(stage, program)
+    await _told(stage, program)
     await stage.on("terminal.send", program.address, text="acts: clear")
     cleared = await stage.seen(program.address, shows("none"))
     sheet.fact("status.clear", "C5", cleared is not None, True, say="a report that is cleared is shown no more")
@@ -58,6 +64,9 @@ async def _one_turn(stage: Stage, program: Program, first: int | None) -> None:
     if done is not None:
         stage.known |= {"done-stays"} if word_of(later) == "done" else set()
         sheet.fact("done.stays", "C5", word_of(later), "done", level="must", say="done stays until something follows")
+    created = (done or {}).get("created_ms"), (later or {}).get("created_ms")
+    sheet.fact("created_ms.stays", "C3", created, (program.terminal.get("created_ms"),) * 2, level="must",
+               say="the moment of creation stays as it is")  # fmt: skip
     after = turn_of(later)
     moved = after - first if after is not None and first is not None else None
     if moved is not None:
@@ -82,6 +91,26 @@ async def _ends_of_turns(stage: Stage, program: Program) -> None:
     sheet.fact("status.error", "C5", error is not None, True, say="an error that is reported is shown")
 
 
+async def _told(stage: Stage, program: Program) -> None:
+    """Everything that a report can say, and that a label leaves it alone."""
+    sheet = stage.sheet
+    await stage.on("terminal.send", program.address, text="acts: full:working")
+    before = await stage.seen(
+        program.address, lambda shown: _said(shown).get("msg") not in (None, "is done", "is error")
+    )
+    for key, value in (("title", TITLE), ("msg", MESSAGE), ("progress", PROGRESS)):
+        sheet.fact(f"status.{key}", "C5", _said(before).get(key), value, say=f"the {key} of a report is shown as it is")
+    if before is not None and (await stage.on("terminal.label", program.address, labels={"live.told": "1"})).ok:
+        after = await stage.get(program.address)
+        same = (turn_of(after), _said(after)) == (turn_of(before), _said(before))
+        sheet.fact("label.leaves", "C5", same, True, level="must", say="a label leaves turn and status as they are")
+
+
+def _said(shown: dict[str, Any] | None) -> dict[str, Any]:
+    status = (shown or {}).get("status")
+    return status if isinstance(status, dict) else {}
+
+
 async def _dialog(stage: Stage, program: Program) -> None:
     """A program that asks: what is shown, what a text meets, and what the turn does when work goes on."""
     sheet = stage.sheet
@@ -100,8 +129,7 @@ async def _dialog(stage: Stage, program: Program) -> None:
         return
     sheet.learn("send_blocked", "accept" if reply.ok else "refuse")
     sheet.error("blocked", reply.error)
-    keys = stage.candidates("terminal.send", FORCE_KEYS, (stage.corner.target_key, "text"))
-    for key in keys if not reply.ok else ():
+    for key in _force_keys(stage) if not reply.ok else ():
         reply = await stage.on("terminal.send", program.address, text="acts: working done", **{key: True})
         if reply.ok:
             sheet.learn("force_key", key)
@@ -110,6 +138,12 @@ async def _dialog(stage: Stage, program: Program) -> None:
     after = turn_of(done)
     if after is not None and before is not None:
         sheet.learn("blocked_to_working_counts", after - before > sheet.core.get("turn_step", 1))
+
+
+def _force_keys(stage: Stage) -> list[str]:
+    """The parameters that may send to a blocked program; of those that a core lists, only by their names."""
+    listed = stage.candidates("terminal.send", FORCE_KEYS, (stage.corner.target_key, "text"))
+    return [key for key in listed if any(word in key.lower() for word in FORCE_WORDS)]
 
 
 async def texts(stage: Stage) -> None:
@@ -124,8 +158,22 @@ async def texts(stage: Stage) -> None:
     sheet = stage.sheet
     sheet.fact("send.text", "C6", got[:1], [TEXT], level="must", say="a text arrives as it was sent, and once")
     sheet.fact("send.lines", "C6", got[1:], [LINES], say="a text of several lines arrives as one prompt")
+    await _whole(stage, program)
     await _pasted(stage, program)
     await stage.end(program)
+
+
+async def _whole(stage: Stage, program: Program) -> None:
+    """Blanks at both ends of a text, and a long one."""
+    sheet = stage.sheet
+    wholes = (("blanks", BLANKS, "blanks around a text arrive with it"), ("long", LONG, "a long text arrives whole"))
+    for word, text, why in wholes:
+        await stage.host.pause(RESTS_MS)
+        before = len(await _arrived(stage, program, 0))  # of what was sent before, more may have come than was sent
+        await stage.on("terminal.send", program.address, text=text)
+        got = (await _arrived(stage, program, before + 1))[before:]
+        came = "as it was sent" if got == [text] else f"{[len(one) for one in got]} letters of {len(text)}"
+        sheet.fact(f"send.{word}", "C6", came, "as it was sent", say=why)
 
 
 async def _pasted(stage: Stage, program: Program) -> None:
@@ -178,10 +226,12 @@ async def interrupt(stage: Stage) -> None:
     reply = await stage.on("terminal.interrupt", program.address, within_ms=WATCH_MS)
     sheet.fact("interrupt.answered", "C6", reply.ok, True, level="must", say="an agent can be interrupted")
     stopped = await stage.seen(program.address, lambda terminal: word_of(terminal) in ("idle", "done"), 1_000)
+    said = reply.result.get("effect") if isinstance(reply.result, dict) else None
     sheet.fact("interrupt.effect", "C6", stopped is not None, True, level="must", say="the stop key reaches an agent")
     if stopped is None:
         await stage.end(program)
         return
+    sheet.fact("interrupt.says", "C6", said, True, say="the answer to an interrupt says that it had an effect")
     before, after = turn_of(working), turn_of(stopped)
     sheet.fact("interrupt.turn", "C5", after == before, True, level="must", say="an interrupt leaves the turn as it is")
     entries = await stage.corner.entries(program.log, lambda found: any(one["what"] == "key" for one in found)) or []

@@ -119,6 +119,9 @@ async def _looks(stage: Stage, program: Program) -> None:
         same = shown is not None and shown.get("address") == program.address
         stage.known |= {f"by-{word}"} if same else set()
         sheet.fact(f"get.by_{word}", "C3", same, True, level="must", say=f"a terminal is found by its {word}")
+    if "by-name" in stage.known:
+        part = await stage.get(program.name[:-1])
+        sheet.fact("get.exact", "C3", part, None, level="must", say="a part of a name leads nowhere")
     filtered = await stage.listed()
     addresses = [row.get("address") for row in filtered]
     sheet.fact("list.own", "C3", program.address in addresses, True, level="must", say="a live terminal is listed")
@@ -150,9 +153,10 @@ async def names(stage: Stage) -> None:
     reply = await _run_named(stage, holder.name)
     sheet.fact("name.unique", "C4", not reply.ok, True, level="must", say="a live terminal's name is refused")
     sheet.error("name_taken", reply.error)
-    reply = await _run_named(stage, "Not A Name!")
+    own = f"{holder.name[:12]}-"  # what is taken all the same has to be known as ours by its name too
+    reply = await _run_named(stage, f"{own}Not A Name!")
     sheet.fact("name.rule", "C4", not reply.ok, True, say="a name of other characters is refused")
-    reply = await _run_named(stage, "x" * 33)
+    reply = await _run_named(stage, own.ljust(33, "x"))
     sheet.fact("name.length", "C4", not reply.ok, True, say="a name of 33 characters is refused")
     if await stage.kill(holder.address) is None:
         raise ProbeSkippedError("what was killed has not finished")
@@ -178,7 +182,12 @@ async def _run_named(stage: Stage, name: str) -> Any:
     """Start something under a name that may be refused; if it is not, it is ours all the same."""
     reply = await stage.peer.ask(
         "terminal.run",
-        {"argv": stage.corner.acts(stage.corner.log("named"), ""), "name": name, "labels": stage.corner.labels},
+        {
+            "argv": stage.corner.acts(stage.corner.log("named"), ""),
+            "name": name,
+            "labels": stage.corner.labels,
+            **({stage.caller_key: stage.home} if stage.caller_key else {}),
+        },
     )
     terminal = terminal_of(reply)
     if terminal is not None:

@@ -13,6 +13,8 @@ OVERDUE_MS: Final = 2_000
 TRY_MS: Final = 1_000
 """The same, while it is tried out which parameter says how short."""
 WORK_MS: Final = 150
+END_MS: Final = 1_500
+"""How long work that ends after `WORK_MS` is waited for."""
 
 
 async def waits(stage: Stage) -> None:
@@ -35,8 +37,22 @@ async def waits(stage: Stage) -> None:
     sheet.fact("wait.terminal", "C6", isinstance(inner, dict), True, say="the answer shows the terminal")
     await stage.end(busy)
     if waited:
+        await _ends(stage, "done", "done")
+        await _ends(stage, "exit", "exit:0")
         sheet.fact("wait.not_ended", "C6", _ended(stage, short), False, say="the answer says that work goes on")
         await _silent(stage)
+
+
+async def _ends(stage: Stage, word: str, last: str) -> None:
+    """A wait for work that ends, in one of the ways that a supervisor waits for."""
+    program = await stage.run(word, f"working sleep:{WORK_MS} {last}")
+    await stage.seen(program.address, shows("working"))
+    try:
+        ended = _ended(stage, await _wait(stage, program.address, END_MS))
+    except SilentError:
+        ended = None
+    stage.sheet.fact(f"wait.{word}", "C6", ended, True, level="must", say=f"a wait ends with the work ({word})")
+    await stage.end(program)
 
 
 async def _silent(stage: Stage) -> None:

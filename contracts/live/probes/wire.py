@@ -91,11 +91,11 @@ def _learn_hello(stage: Stage, result: Mapping[str, Any]) -> None:
 
 async def first_calls(stage: Stage) -> None:
     """What a new connection may begin with: another generation, no hello at all."""
-    async with stage.another("generation") as peer:
+    async with stage.another("generation", greet=False) as peer:
         reply = await peer.ask("hello", {"generation": _OTHER_GENERATION})
         stage.sheet.learn("refuse_other_generation", not reply.ok)
         stage.sheet.error("other_generation", reply.error)
-    async with stage.another("no-hello") as peer:
+    async with stage.another("no-hello", greet=False) as peer:
         reply = await peer.ask("terminal.list", {"labels": stage.corner.labels})
         stage.sheet.learn("strict_hello", not reply.ok)
         if not reply.ok:
@@ -131,7 +131,7 @@ async def envelopes(stage: Stage) -> None:
     sheet.learn("require_jsonrpc", not _has_result(lines))
     _keep_error(stage, "invalid_request", lines)
     batch = b'[{"jsonrpc":"2.0","id":"x","method":"hello"}]\n'
-    async with stage.another("batch") as peer:
+    async with stage.another("batch", greet=False) as peer:
         answered, closed = await talk(peer, batch)
         together = any(isinstance(_decoded(line), list) for line in answered)
         sheet.learn("batches", "accept" if together else "close" if closed else "refuse")
@@ -245,7 +245,7 @@ class _Canned:
 
 async def exchange(stage: Stage, label: str, data: bytes) -> list[bytes]:
     """Send bytes on a new connection; the lines that were answered."""
-    async with stage.another(label) as peer:
+    async with stage.another(label, greet=False) as peer:
         return (await talk(peer, data))[0]
 
 
