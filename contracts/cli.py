@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "schema": ("contracts.commands.schema:schema", "Compare or rewrite the JSON Schemas."),
     "show": ("contracts.commands.show:show", "Run one scenario and draw it."),
     "sut": ("contracts.commands.sut:sut", "Begin a driver for a supervisor in another language, or examine one."),
+    "table": ("contracts.commands.table:table", "Measure a table of a contract, and set it beside the document's."),
     "violations": ("contracts.commands.violations:violations", "Plant violations and say which checks caught them."),
     "vectors": ("contracts.commands.vectors:vectors", "Ask a core every question of JSON-RPC."),
 }

@@ -6,7 +6,7 @@ Pure: values in, lines of text out. Time goes down; moments at which nothing but
 from collections.abc import Iterator
 from typing import Final
 
-from contracts.records import RunRecord, RunVerdict
+from contracts.records import PiRecord, RunRecord, RunVerdict
 from contracts.report.content import seconds, show
 from contracts.report.moments import Moment, story
 from contracts.scenario import Scenario
@@ -14,6 +14,8 @@ from hc_sim.lanes import Row, page
 
 MAX_ROWS: Final = 400
 """Of a longer run only so many rows are drawn."""
+MAX_LINES: Final = 40
+"""Of the lines that a headless child got only so many are shown."""
 SETTLED: Final = "<= settled"
 
 
@@ -31,6 +33,7 @@ def draw(scenario: Scenario, record: RunRecord, verdict: RunVerdict, width: int 
         *page(titles, rows, width, first=MAX_ROWS, last=0),
         *([f"... and {more} more moments"] if more > 0 else []),
         "",
+        *(line for one in record.pi for line in _program(one)),
         *_statements(verdict),
         *_end(record, verdict),
     ]
@@ -42,6 +45,19 @@ def _row(moment: Moment, calls: int) -> Row:
         for lane in range(calls + 1)
     ]
     return Row(moment.t, lanes, moment.until, moment.times)
+
+
+def _program(one: PiRecord) -> Iterator[str]:
+    """What a headless child was started with, was told and did."""
+    yield f"pi {' '.join(one.argv)}"
+    for line in one.lines[:MAX_LINES]:
+        yield f"  < {show(line, 160)}"
+    if len(one.lines) > MAX_LINES:
+        yield f"  ... and {len(one.lines) - MAX_LINES} more lines"
+    told = f"told {', '.join(one.told)}" if one.told else "not told to end"
+    ended = one.signal or ("not its own" if one.code is None else f"exit code {one.code}")
+    yield f"  {told}; its end: {ended}"
+    yield ""
 
 
 def _statements(verdict: RunVerdict) -> Iterator[str]:

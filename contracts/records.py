@@ -46,6 +46,25 @@ class Aftermath(Record, frozen=True):
     files: dict[str, tuple[str, str]] = {}
 
 
+class PiRecord(Record, frozen=True):
+    """One started `pi` of a headless child, as it saw itself.
+
+    `argv`: its arguments; `session`: the file that they name. `leads`: whether it led a process group and a session of
+    its own. `lines`: what was written to it. `told`: how it was told to stop, in order: signals, and EOF. `code` or
+    `signal`: its own end, None for one that was killed.
+    """
+
+    argv: list[str] = []
+    session: str = ""
+    env: dict[str, str] = {}
+    cwd: str = ""
+    leads: bool = False
+    lines: list[str] = []
+    told: list[str] = []
+    code: int | None = None
+    signal: str | None = None
+
+
 class RunRecord(Record, frozen=True):
     """Everything one run of one scenario on one host left.
 
@@ -58,6 +77,7 @@ class RunRecord(Record, frozen=True):
     host: HostName
     steps: list[StepRecord] = []
     trace: list[Event] = []
+    pi: list[PiRecord] = []
     aftermath: Aftermath = Aftermath()
     children: dict[str, str] = {}
     fills: dict[str, str] = {}

@@ -8,7 +8,7 @@ import msgspec
 from hc_sim.faults import Bridge, FaultPlan
 from hc_sim.script.format import Agent, StatusWord, Strict
 
-__all__ = ["Bridge", "Expect", "HostName", "Level", "Parent", "Scenario", "Step", "Terminal", "World"]
+__all__ = ["Bridge", "Expect", "HostName", "Level", "Parent", "Pi", "Scenario", "Step", "Terminal", "World"]
 
 Level = Literal["must", "should", "hazard"]
 HostName = Literal["memory", "socket"]
@@ -34,6 +34,30 @@ class Parent(Strict, frozen=True):
 
     labels: dict[str, str] = msgspec.field(default_factory=lambda: {"herdr.space": "space-1", "herdr.tab": "tab-7"})
     missing: bool = False
+
+
+class Pi(Strict, frozen=True):
+    """The scripted `pi` on the supervisor's PATH (socket host only): what its model says, and how it misbehaves.
+
+    `recording`: it plays this recording of `contracts/recordings/rpc` instead of a script. `reply`, `twist`, `act` and
+    `stop` are the tables of `hc_sim.programs.install_pi`. `speed`: a factor on every time of script or recording.
+    `handled`: words of a prompt that an extension takes, so that no run begins. `leaves_queue`: a run ends although
+    text is queued.
+    """
+
+    recording: str = ""
+    boot_ms: int = 0
+    model: bool = True
+    version: str = "1.6.0"
+    stderr: str = ""
+    stderr_bytes: int = 0
+    speed: float = 1.0
+    handled: list[str] = []
+    leaves_queue: bool = False
+    reply: list[dict[str, Any]] = []
+    twist: list[dict[str, Any]] = []
+    act: list[dict[str, Any]] = []
+    stop: dict[str, Any] = {}
 
 
 class World(FaultPlan, frozen=True):
@@ -65,6 +89,8 @@ class World(FaultPlan, frozen=True):
     repo: bool = False
     hc: Literal["good", "missing", "not-executable", "exits"] = "good"
     """What HC_BIN points to (socket host only)."""
+    pi: Pi | None = None
+    """The program of headless children; it also ends as the `child` tables say."""
 
 
 class Step(Strict, frozen=True, rename={"as_": "as"}):
@@ -102,7 +128,9 @@ class Expect(Strict, frozen=True, rename={"with_": "with"}):
     child, exactly) · `keys` (keys that reached it) · `terminals` (names left in the core: partial map to state) ·
     `left` = "nothing" (no bridge process, no connection, no timer, no file beside those the world wrote) ·
     `repo` = "unchanged" · `git` (number of git processes) · `file` (path) with `mode` or `text` · `methods` (only these
-    may appear on the wire).
+    may appear on the wire) · `pi` (the `nth` program of a headless child) with `with` = partial match over argv,
+    command, env, cwd, leads, told, code, signal · `lines` (what was written to it, exactly) · `starts` (number of `pi`
+    that were started).
     """
 
     clause: str = ""
@@ -129,6 +157,9 @@ class Expect(Strict, frozen=True, rename={"with_": "with"}):
     mode: str | None = None
     text: str | None = None
     methods: list[str] | None = None
+    pi: bool = False
+    lines: list[Any] | dict[str, Any] | None = None
+    starts: int | None = None
 
 
 class Scenario(Strict, frozen=True, kw_only=True):

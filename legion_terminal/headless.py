@@ -113,6 +113,8 @@ class HeadlessSupervisor:
         try:
             await asyncio.shield(starting)
         except asyncio.CancelledError:
+            if starting.cancelled() and not _called_off():
+                raise SupervisorError("closed", "the supervisor was closed", child=request.handle) from None
             starting.cancel()
             starting.add_done_callback(lambda task: self._undo(child, task))
             raise
@@ -209,7 +211,7 @@ class HeadlessSupervisor:
         running = self._running.get(child)
         if running is None:
             return RetireResult(ended=False, removed=False, note="it was not started by this supervisor")
-        running.life.retiring = True
+        running.life.retiring |= not running.process.exited  # an end that was seen before was no retirement
         child.retired = True
         retiring = self._retiring.get(child)
         if retiring is None or (retiring.done() and not running.process.over):
@@ -355,6 +357,12 @@ def _task(request: SpawnRequest) -> str:
     return sendable(
         format_child_task(request.task, allow_nested=request.allow_nested, worktree_branch=request.worktree_branch)
     )
+
+
+def _called_off() -> bool:
+    """Whether somebody cancelled the task that runs this, rather than something that it waits for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _note_turn(child: Child, running: Running) -> None:

@@ -8,6 +8,8 @@ from hc_sim.script.format import Strict
 from hc_sim.script.toml import FileError, read_toml
 
 FOLDER = Path(__file__).parent
+FIRST = "terminal-backend.toml"
+"""The document that reports begin with; the others follow by name."""
 
 Clauses = dict[str, "Clause"]
 """Clauses by id, in the order in which reports show them."""
@@ -38,9 +40,12 @@ class ClauseFile(Strict, frozen=True):
 
 
 def load_clauses(folder: Path = FOLDER) -> Clauses:
-    """All clauses of a folder by id: musts first, hazards last. Raises `FileError`, also for a repeated id."""
+    """All clauses of a folder by id: musts first, hazards last, and in each of these the terminal backend first.
+
+    Raises `FileError`, also for a repeated id.
+    """
     found: Clauses = {}
-    for path in sorted(folder.glob("*.toml")):
+    for path in sorted(folder.glob("*.toml"), key=lambda path: (path.name != FIRST, path.name)):
         for clause in read_toml(path, ClauseFile).clause:
             if clause.id in found:
                 raise FileError(str(path), 0, "id", f"clause {clause.id} is defined twice")

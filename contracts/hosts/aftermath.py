@@ -1,6 +1,7 @@
 """Look at the world after a drive: what should be gone, and what became of terminals, files and git."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,28 +22,41 @@ MAX_FILE_BYTES = 1024 * 1024
 """Of a longer file only this much goes into the record."""
 HOST_TASK = "host:"
 """Begins the names of the host's own tasks."""
-NOT_LOOKED_AT = ("bin/", "witness/", "work/.git/")
+OPEN = Path("/proc/self/fd")
+OF_CHILDREN = ("pipe:", "anon_inode:[pidfd]")
+"""What a supervisor holds of its children; the core at the other end has sockets."""
+NOT_LOOKED_AT = ("bin/", "agents/", "witness/", "work/.git/")
 """Folders of the harness itself, and the inside of a repository, which is compared by git's own words."""
 
 
 async def what_is_left(
-    built: Built, known: frozenset[int], timers: list[asyncio.TimerHandle], *, deep: bool
+    built: Built,
+    known: frozenset[int],
+    timers: list[asyncio.TimerHandle],
+    pipes: frozenset[str],
+    *,
+    deep: bool,
 ) -> list[str]:
     """In words, everything that outlived the system under test; processes that it left are ended here.
 
-    `known` and `timers`: processes and timers that were there before. `deep`: look for processes that lost their
-    parent as well.
+    `known`, `timers` and `pipes`: processes, timers and descriptors that were there before. `deep`: look for processes
+    that lost their parent as well; one of them may have been killed a moment ago, and is given the same grace.
     """
     mine = asyncio.current_task()
+    mark = ""
     for _ in range(round(GRACE_S / POLL_S)):
-        if not (_tasks(mine) or built.hub.connections or left_over(os.getpid(), "", known)):
-            break
+        if not (_tasks(mine) or built.hub.connections or open_pipes() - pipes or left_over(os.getpid(), mark, known)):
+            if mark or not deep:
+                break
+            mark = str(built.folder.path)
+            continue
         await asyncio.sleep(POLL_S)
     mark = str(built.folder.path) if deep else ""
     return [
         *(f"task still runs: {_what(task)}" for task in _tasks(mine)),
         *(f"connection {conn} is still open" for conn in built.hub.connections),
         *(f"timer is still set: {what}" for what in _timers(timers)),
+        *(f"descriptor is still open: {what}" for what in sorted(open_pipes() - pipes)),
         *end_leftovers(left_over(os.getpid(), mark, known)),
         *_files(built),
     ]
@@ -50,11 +64,9 @@ async def what_is_left(
 
 def end_leftovers(found: Iterable[Process]) -> list[str]:
     """End each process that the run left alive, and say so."""
-    words = []
-    for process in found:
-        words.append(f"process still runs: {process.command or process.pid}")
-        end(process)
-    return words
+    alive = list(found)
+    end(*alive)
+    return [f"process still runs: {process.command or process.pid}" for process in alive]
 
 
 def take_stock(built: Built, left: list[str]) -> Aftermath:
@@ -105,6 +117,17 @@ def _tasks(mine: "asyncio.Task[object] | None") -> list["asyncio.Task[object]"]:
         for task in asyncio.all_tasks()
         if task is not mine and not task.done() and not task.get_name().startswith(HOST_TASK)
     ]
+
+
+def open_pipes() -> frozenset[str]:
+    """The pipes and process descriptors that this process has open, where the system tells."""
+    found = set()
+    with contextlib.suppress(OSError):
+        for entry in OPEN.iterdir():
+            with contextlib.suppress(OSError):
+                what = str(entry.readlink())
+                found |= {f"{entry.name} {what}"} if what.startswith(OF_CHILDREN) else set()
+    return frozenset(found)
 
 
 def set_timers() -> list[asyncio.TimerHandle]:

@@ -41,7 +41,8 @@ def supervisor_env(world: World, folder: Folder, *, parent: str, hc: Path) -> di
 
     `parent`: address of the terminal it runs in. `hc`: the executable that HC_BIN names.
     """
-    env = {"HOME": str(folder.home), "PATH": f"{folder.witness}:{SYSTEM_PATH}", "HC_BIN": str(hc)}
+    path = f"{folder.witness}:{SYSTEM_PATH}" if world.pi is None else f"{folder.witness}:{folder.agents}:{SYSTEM_PATH}"
+    env = {"HOME": str(folder.home), "PATH": path, "HC_BIN": str(hc)}
     if world.inside:
         env |= {"HC_TERMINAL_SOCKET": str(folder.socket), "HC_TERMINAL_ID": parent}
     env.update(world.env)

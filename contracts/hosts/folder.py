@@ -37,6 +37,11 @@ class Folder:
         return self.path / "bin"
 
     @property
+    def agents(self) -> Path:
+        """Where the scripted `pi` lies, on PATH in a world that has one."""
+        return self.path / "agents"
+
+    @property
     def witness(self) -> Path:
         """First entry of PATH: the git that counts."""
         return self.path / "witness"

@@ -46,6 +46,8 @@ class MemoryHost:
             raise WorldError(
                 f"world.hc = {built.world.hc!r} needs the socket host: the memory host starts no executable"
             )
+        if built.world.pi is not None:
+            raise WorldError("world.pi needs the socket host: a process cannot run on virtual time")
         self._built = built
         self._made = 0
         self._links: list[MemoryTransport] = []

@@ -5,6 +5,7 @@ import contextlib
 
 import msgspec
 
+from contracts.hosts.headless import install_headless
 from contracts.hosts.world import Built, occupy, up_after_ms
 from hc_sim.programs.faulty_hc import install_faulty_hc
 from hc_sim.programs.install import install_hc
@@ -25,8 +26,9 @@ class SocketHost:
     """The supervisor starts its bridges itself."""
 
     async def start(self) -> None:
-        """Install the executable, and listen when the world says that the core is up."""
+        """Install the executables, and listen when the world says that the core is up. Raises `WorldError`."""
         self._install()
+        install_headless(self._built.folder, self._built.world)
         occupy(self._built.folder.socket, self._built.world.core)
         up_at = up_after_ms(self._built.world.core)
         if up_at == 0:

@@ -6,10 +6,11 @@ Pure: no I/O and no clock. A statement that refers to something that is not ther
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from contracts.judging.headless import lines, program, programs
 from contracts.judging.match import MISSING, differences
 from contracts.judging.traces import Who, calls, cost_ms, find_child, in_order, received, starts
 from contracts.loading.rules import clauses_of
-from contracts.records import UNEXPECTED, Finding, RunRecord, RunVerdict, StepRecord, Verdict
+from contracts.records import UNEXPECTED, Finding, PiRecord, RunRecord, RunVerdict, StepRecord, Verdict
 from contracts.running.placeholders import fill
 from contracts.scenario import Expect, Scenario, Step
 
@@ -134,8 +135,9 @@ def _expectations(scenario: Scenario, record: RunRecord) -> Iterator[Finding]:
     for index, one in enumerate(scenario.expect):
         clause = one.clause or scenario.clauses[0]
         where = f"expect[{index}]"
-        who = find_child(scenario, record, one.child) if one.child else None
-        if one.child and who is None:
+        headless = one.pi or one.lines is not None or one.starts is not None
+        who = find_child(scenario, record, one.child) if one.child and not headless else None
+        if one.child and who is None and not headless:
             yield Finding(
                 clause=clause, ok=False, where=f"{where}.child", expected=f"a child {one.child!r}",
                 got="no such child was started", say=one.say,
@@ -229,6 +231,31 @@ def _repo(one: Expect, record: RunRecord, who: Who | None, where: str, clause: s
     yield from _nothing(record.aftermath.repo_changed, "unchanged", one, where, clause)
 
 
+def _pi(one: Expect, record: RunRecord, who: Who | None, where: str, clause: str) -> Iterator[Finding]:
+    yield from _of_program(one, record, one.with_, program, f"{where}.with", clause)
+
+
+def _lines(one: Expect, record: RunRecord, who: Who | None, where: str, clause: str) -> Iterator[Finding]:
+    yield from _of_program(one, record, one.lines, lines, where, clause)
+
+
+def _of_program(
+    one: Expect, record: RunRecord, wanted: Any, look: Callable[[PiRecord], Any], where: str, clause: str
+) -> Iterator[Finding]:
+    """A statement about the n-th started `pi`, as `look` shows it."""
+    found = programs(record, one.child)
+    if len(found) >= one.nth:
+        pattern = fill(wanted, record.fills, one.child)
+        yield from _compare(pattern, look(found[one.nth - 1]), where, clause, one.say)
+        return
+    expected = f"at least {one.nth} started pi"
+    yield Finding(clause=clause, ok=False, where=where, expected=expected, got=len(found), say=one.say)
+
+
+def _starts(one: Expect, record: RunRecord, who: Who | None, where: str, clause: str) -> Iterator[Finding]:
+    yield from _compare(one.starts, len(programs(record, one.child)), where, clause, one.say)
+
+
 def _nothing(found: list[str], expected: str, one: Expect, where: str, clause: str) -> Iterator[Finding]:
     yield Finding(clause=clause, ok=not found, where=where, expected=expected, got=found or expected, say=one.say)
 
@@ -269,4 +296,7 @@ _CHECKS: Final[dict[str, Callable[[Expect, RunRecord, Who | None, str, str], Ite
     "git": _git,
     "file": _file,
     "methods": _methods,
+    "pi": _pi,
+    "lines": _lines,
+    "starts": _starts,
 }

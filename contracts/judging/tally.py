@@ -187,13 +187,15 @@ def outcome(
     """What the gate says. A definite failure outweighs a broken harness, and that outweighs everything else.
 
     `strict`: a should counts like a must. `require`: what was skipped counts as failed. `whole`: the run was not
-    filtered, so that a clause that gates and has no evidence fails it.
+    filtered, so that a clause that gates and has no evidence fails it. A run in which all was skipped holds nothing.
     """
     gating = ("must", "should") if strict else ("must",)
     if any(failure.level in gating for row in rows for failure in (*row.failed, *row.warnings)):
         return "fails"
     if any(verdict.verdict == "errored" for verdict in verdicts):
         return "errored"
+    if verdicts and all(verdict.verdict == "skipped" for verdict in verdicts):
+        return "fails"  # nothing was looked at, so nothing holds
     missing = {"unproven"} if whole else set()
     missing |= {"skipped"} if require else set()
     if any(row.verdict in missing and row.level in gating for row in rows):

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Final
 
+from contracts.judging.headless import PROGRAM_KEYS
 from contracts.judging.match import is_operators
+from contracts.loading.problem import Problem
 from contracts.scenario import Step
 from contracts.sut.base import ERROR_KEYS, RESULTS
 
@@ -30,6 +32,13 @@ def unknown_keys(step: Step, background: Mapping[str, Step]) -> Iterator[tuple[s
             if key not in known | _CLAIMS:
                 what = f"what {step.do} returns" if name == "returns" else "an error"
                 yield f"{name}.{key}", f"{what} has no key {key!r}{_nearest(key, known)}"
+
+
+def unknown_program_keys(pattern: Mapping[str, object], key: str) -> Iterator[Problem]:
+    """A problem for each key of a statement about a started `pi` that is none of its own."""
+    for name in pattern:
+        if name not in PROGRAM_KEYS:
+            yield Problem(f"{key}.{name}", f"a started pi has no {name!r} (it has {', '.join(sorted(PROGRAM_KEYS))})")
 
 
 def _told_by(step: Step, background: Mapping[str, Step]) -> frozenset[str] | None:

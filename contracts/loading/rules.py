@@ -10,7 +10,7 @@ from contracts.clauses import Clauses
 from contracts.judging.match import is_operators, pattern_faults
 from contracts.loading.arguments import MOVES, SUT_CALLS, argument_faults, path_fault
 from contracts.loading.problem import Problem, nearest
-from contracts.loading.results import unknown_keys
+from contracts.loading.results import unknown_keys, unknown_program_keys
 from contracts.loading.worlds import by_hand, wire_method, world_problems
 from contracts.scenario import Expect, Scenario, Step
 
@@ -18,7 +18,20 @@ MAX_LIMIT_MS = 120_000
 """No scenario may claim the socket host for longer."""
 
 CHILD_CALLS: Final = ("steer", "abort", "wait", "status", "collect", "retire")
-SUBJECTS: Final = ("calls", "order", "received", "keys", "terminals", "left", "repo", "git", "file", "methods")
+SUBJECTS: Final = (
+    "calls",
+    "order",
+    "received",
+    "keys",
+    "terminals",
+    "left",
+    "repo",
+    "git",
+    "file",
+    "methods",
+    "lines",
+    "starts",
+)
 _KEBAB: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _VIRTUAL_SOCKET: Final = (
     "virtual time cannot be used on the socket host: a virtual clock cannot see that another process is still working"
@@ -166,17 +179,19 @@ def _expect(scenario: Scenario) -> Iterator[Problem]:
             yield from wire_method(method, f"{key}.{'order' if one.order else 'methods'}[{place}]")
         if one.repo is not None and not scenario.world.repo:
             yield Problem(f"{key}.repo", "needs world.repo = true")
-        for name in ("where", "with_", "terminals"):
+        if scenario.world.pi is None and (one.pi or one.lines is not None or one.starts is not None):
+            yield Problem(key, "is about a headless child, and the world has no [world.pi]")
+        for name in ("where", "with_", "terminals", "lines"):
             for field, message in pattern_faults(getattr(one, name), f"{key}.{name.rstrip('_')}"):
                 yield Problem(field, message)
 
 
 def _subject(one: Expect, key: str) -> Iterator[Problem]:
-    subjects = [name for name in SUBJECTS if getattr(one, name) is not None] + (["run"] if one.run else [])
+    subjects = [name for name in SUBJECTS if getattr(one, name) is not None]
+    subjects += [name for name in ("run", "pi") if getattr(one, name)]
     if len(subjects) != 1:
-        yield Problem(
-            key, f"needs exactly one subject of run, {', '.join(SUBJECTS)}; it has {' and '.join(subjects) or 'none'}"
-        )
+        among = ", ".join(("run", "pi", *SUBJECTS))
+        yield Problem(key, f"needs exactly one subject of {among}; it has {' and '.join(subjects) or 'none'}")
         return
     subject = subjects[0]
     for name, owners in _OWNERS.items():
@@ -184,13 +199,16 @@ def _subject(one: Expect, key: str) -> Iterator[Problem]:
             yield Problem(f"{key}.{name.rstrip('_')}", f"belongs to {' or '.join(owners)}, not to {subject}")
     if one.nth < 1:
         yield Problem(f"{key}.nth", "counts from 1")
-    if subject == "run" and not one.with_:
-        yield Problem(f"{key}.with", "is missing: say what the started terminal must look like")
+    if subject in ("run", "pi") and not one.with_:
+        what = "terminal" if subject == "run" else "pi"
+        yield Problem(f"{key}.with", f"is missing: say what the started {what} must look like")
+    if subject == "pi":
+        yield from unknown_program_keys(one.with_, f"{key}.with")
     if subject == "file" and one.mode is None and one.text is None:
         yield Problem(key, "file needs a mode or a text")
     if one.file is not None and (fault := path_fault(one.file)):
         yield Problem(f"{key}.file", fault)
-    for name in ("count", "at_least", "at_most", "git"):
+    for name in ("count", "at_least", "at_most", "git", "starts"):
         if (getattr(one, name) or 0) < 0:
             yield Problem(f"{key}.{name}", "must not be negative")
     if one.count is not None and (one.at_least is not None or one.at_most is not None):
@@ -204,9 +222,9 @@ _OWNERS: Final[dict[str, tuple[str, ...]]] = {
     "where": ("calls",),
     "after_ms": ("calls",),
     "before_ms": ("calls",),
-    "child": ("calls", "order", "run", "received", "keys"),
-    "nth": ("run",),
-    "with_": ("run",),
+    "child": ("calls", "order", "run", "received", "keys", "pi", "lines", "starts"),
+    "nth": ("run", "pi", "lines"),
+    "with_": ("run", "pi"),
     "mode": ("file",),
     "text": ("file",),
 }

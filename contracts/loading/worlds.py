@@ -9,6 +9,7 @@ import msgspec
 
 from contracts.loading.arguments import path_fault, variable_faults
 from contracts.loading.problem import Problem, nearest
+from contracts.loading.scripts import pi_problems
 from contracts.scenario import Scenario, Terminal, World
 from hc_sim.core.rules import NAME_RULE, valid_name
 from hc_sim.faults.check import mistakes
@@ -62,6 +63,7 @@ def world_problems(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(f"world.files.{file}", fault)
     if world.hc != "good" and "memory" in scenario.hosts:
         yield Problem("world.hc", "only the socket host starts an hc executable; use hosts = ['socket']")
+    yield from pi_problems(scenario)
     yield from _variables(world)
     yield from _terminals(world.terminal)
     for index, agent in enumerate(world.agent):

@@ -123,6 +123,8 @@ def _change(was: str, now: str) -> Change:
         return "new"
     if not now:
         return "gone"
+    if was == "known" and now in ("fail", "errored"):
+        return "worse"  # it failed in what a baseline named, and now in more than that
     if (was in HOLDS) is not (now in HOLDS):
         return "worse" if was in HOLDS else "better"
     return "changed"

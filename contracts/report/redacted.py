@@ -34,13 +34,14 @@ def verdict_without_secrets(verdict: RunVerdict) -> RunVerdict:
 
 
 def record_without_secrets(record: RunRecord) -> RunRecord:
-    """The same record with its trace, the results of its steps and the texts of its files redacted."""
+    """The same record with its trace, what its programs saw, its results and the texts of its files redacted."""
     after = record.aftermath
     files = {path: (mode, redact_text(text)) for path, (mode, text) in after.files.items()}
     return msgspec.structs.replace(
         record,
         trace=[redact(event) for event in record.trace],
         steps=[redact_struct(step) for step in record.steps],
+        pi=[redact_struct(one) for one in record.pi],
         aftermath=msgspec.structs.replace(after, files=files, left=[redact_text(line) for line in after.left]),
         errored=None if record.errored is None else redact_text(record.errored),
     )

@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from typing import Any, Protocol
 
+import msgspec
+
 from contracts.records import UNEXPECTED, StepRecord
 from contracts.running.placeholders import fill
 from contracts.scenario import Scenario, Step
@@ -82,6 +84,15 @@ class Drive:
             f"step {r.index} ({r.do})" for r in self._records.values() if r.returned is None and r.raised is None
         ]
         return ", ".join(open_steps) or "no step"
+
+    def blame(self, what: str) -> None:
+        """Lay what the system did after its last answer on the step that came back last."""
+        records = self._records.values()
+        back = [record for record in records if record.returned is not None]
+        if back and not any(record.raised and record.raised.get("code") == UNEXPECTED for record in records):
+            last = max(back, key=lambda record: (record.at_ms or 0, record.index))
+            raised = {"code": UNEXPECTED, "message": f"afterwards the driver {what}", "type": "SutBrokenError"}
+            self._records[last.index] = msgspec.structs.replace(last, returned=None, raised=raised)
 
     async def run(self) -> None:
         """Every step in order, then every background step to its end. Raises `DriveError`."""
@@ -170,6 +181,8 @@ class Drive:
             "task": DEFAULT_TASK,
             "cwd": self._stage.fills["cwd"],
         }
+        if args.get("mode") == "rpc":
+            defaults["minFreeMb"] = 0  # what comes of a scenario must not hang on the memory of this machine
         if "sessionFile" not in args:
             defaults["sessionFile"] = self._stage.session(handle)
         params = {**defaults, **args}

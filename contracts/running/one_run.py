@@ -13,11 +13,12 @@ from typing import Any
 import msgspec
 
 from contracts.hosts import Built, Folder, MemoryHost, MemoryLoop, SocketHost, WorldError, build, world_folder
-from contracts.hosts.aftermath import end_leftovers, set_timers, take_stock, what_is_left
+from contracts.hosts.aftermath import end_leftovers, open_pipes, set_timers, take_stock, what_is_left
 from contracts.hosts.environment import decoys, hermetic_process
+from contracts.hosts.headless import started
 from contracts.hosts.starts import counting_git, is_git
 from contracts.hosts.witness import GitMissingError, git_calls
-from contracts.records import Aftermath, RunRecord
+from contracts.records import Aftermath, PiRecord, RunRecord
 from contracts.running.drive import Drive, DriveError
 from contracts.running.processes import descendants, left_over
 from contracts.scenario import HostName, Scenario
@@ -47,6 +48,7 @@ class _Run:
     virtual_ms: int = 0
     own_process: bool = False
     """Whether the system under test is a process of its own, which answers for the time that it takes."""
+    pi: list[PiRecord] = field(default_factory=list)
     refused: list[list[str]] = field(default_factory=list)
     """The processes that virtual time refused to start, each as the programs that it named."""
 
@@ -72,6 +74,7 @@ def run_scenario(scenario: Scenario, host: HostName, sut_factory: SutFactory | N
         host=host,
         steps=run.drive.records if run.drive else [],
         trace=run.built.events() if run.built else [],
+        pi=run.pi,
         aftermath=run.aftermath or Aftermath(),
         children=dict(run.drive.children) if run.drive else {},
         fills=dict(run.built.fills) if run.built else {},
@@ -101,6 +104,7 @@ def _attempt(scenario: Scenario, host: HostName, factory: SutFactory, folder: Fo
         return f"{error}; {_waiting(run)} had not come back"
     except TimeoutError:
         if run.own_process:
+            _cut_short(run, scenario.limit_ms)
             return None  # the steps that never came back are judged: what they waited for is the system's business
         return f"the run was over its limit of {scenario.limit_ms} ms: {_waiting(run)} had not come back"
     except Exception as error:
@@ -108,6 +112,12 @@ def _attempt(scenario: Scenario, host: HostName, factory: SutFactory, folder: Fo
     finally:
         end_leftovers(left_over(os.getpid(), str(folder.path) if host == "socket" else "", known))
     return "; ".join(run.built.driver.problems) or None if run.built else None
+
+
+def _cut_short(run: _Run, limit_ms: int) -> None:
+    """Take stock of a run that its limit ended: an end of the system under test that nobody saw is no tidy one."""
+    if run.built is not None and run.aftermath is None:
+        run.aftermath = take_stock(run.built, [f"it had not ended when the run was over its limit of {limit_ms} ms"])
 
 
 def _weigh_refusals(run: _Run, folder: Folder, errored: str | None) -> str | None:
@@ -139,6 +149,7 @@ async def _stay(
     finally:
         await host.stop()
         built.driver.close()
+        run.pi = started(folder)
     run.aftermath = take_stock(built, left)
 
 
@@ -152,7 +163,7 @@ async def _act(
     known: frozenset[int],
 ) -> list[str]:
     """The drive, from the making of the system under test to its close; what it left behind, in words."""
-    timers = set_timers()
+    timers, pipes = set_timers(), open_pipes()
     sut = factory(
         SutSetup(
             env=built.env,
@@ -172,7 +183,9 @@ async def _act(
     finally:
         run.virtual_ms = built.now() if name == "memory" else 0
         await _within(CLOSE_LIMIT_S, sut.close())
-    left = await what_is_left(built, known, timers, deep=name == "socket")
+        if isinstance(sut, OwnProcess) and sut.misspoke:
+            run.drive.blame(sut.misspoke)
+    left = await what_is_left(built, known, timers, pipes, deep=name == "socket")
     return [*sut.left, *left] if isinstance(sut, OwnProcess) else left
 
 

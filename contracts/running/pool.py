@@ -32,6 +32,8 @@ Result = TypeVar("Result")
 MAX_WORKERS = 64
 MAX_DEAD_STARTS = 8
 """How many workers may be lost before any has answered; then what is left is given up instead of tried one by one."""
+MAX_SWEEPS = 5
+"""How often what a worker has started is looked for before the worker itself is ended."""
 STOP_S = 2.0
 """How long a worker may take to leave when it is asked to."""
 AGAIN_S = 1.0
@@ -131,7 +133,13 @@ def _short_names() -> Iterator[None]:
 
 
 def _leave(number: int, _: object) -> None:
+    for again in (signal.SIGTERM, signal.SIGHUP):  # a second one, as timeout(1) sends it, must not cut the clearing up
+        signal.signal(again, _stay)
     raise SystemExit(128 + number)
+
+
+def _stay(_: int, __: object) -> None:
+    """Outlive a signal; unlike one that is ignored, what is started from here does not inherit that."""
 
 
 class _Pool(Generic[Payload, Result]):
@@ -346,13 +354,15 @@ def _discard(worker: _Worker[Any]) -> None:
     pid = worker.process.pid
     alive = worker.process.is_alive()
     if alive and pid is not None:
-        for other in left_over(pid, str(worker.folder)):
-            end(other)
+        for _ in range(MAX_SWEEPS):  # what is ended may have started something meanwhile
+            found = left_over(pid, str(worker.folder))
+            if not found:
+                break
+            end(*found)
         worker.process.kill()
     worker.process.join(STOP_S)
     if worker.index is not None and pid is not None and not alive:
-        for other in left_over(pid, str(worker.folder)):
-            end(other)
+        end(*left_over(pid, str(worker.folder)))
     worker.link.close()
     with contextlib.suppress(ValueError):
         worker.process.close()

@@ -85,17 +85,20 @@ def _group_of(pid: int) -> int:
         return 0
 
 
-def end(process: Process) -> None:
-    """End one process that the run started, and wait until it is gone (bounded)."""
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process.pid, signal.SIGKILL)
+def end(*found: Process) -> None:
+    """End processes that the run started, and wait until all are gone (bounded)."""
+    for process in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+    numbers = {process.pid for process in found}
     limit = time.monotonic() + END_TIMEOUT_S
-    while time.monotonic() < limit:
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(process.pid, os.WNOHANG)
-        if not any(other.pid == process.pid for other in processes()):
-            return
-        time.sleep(POLL_S)
+    while numbers and time.monotonic() < limit:
+        for number in numbers:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(number, os.WNOHANG)
+        numbers &= {other.pid for other in processes()}
+        if numbers:
+            time.sleep(POLL_S)
 
 
 def _has_children_files() -> bool:

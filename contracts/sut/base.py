@@ -122,9 +122,11 @@ class OwnProcess(Protocol):
     """A system under test in a process of its own.
 
     `left`: what it has left behind, in words, known once it closed. `broken`: set when it is of no more use.
+    `misspoke`: what it wrote against the protocol, in words, whenever that was; "" for nothing.
     """
 
     left: list[str]
+    misspoke: str
     broken: asyncio.Event
 
     async def prepare(self) -> None:

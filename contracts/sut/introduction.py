@@ -6,6 +6,7 @@ from pathlib import Path
 from contracts.hosts.environment import supervisor_env
 from contracts.hosts.folder import world_folder
 from contracts.hosts.witness import install_witness
+from contracts.running.pool import leaving_on_signals
 from contracts.scenario import World
 from contracts.sut.base import SutSetup, SutUnstartedError
 from contracts.sut.messages import InitializeResult
@@ -25,7 +26,7 @@ def introduce(factory: StdioFactory) -> InitializeResult:
 
     Raises `NoDriverError` and `BadDriverError`; the message is one sentence.
     """
-    with world_folder() as folder:
+    with leaving_on_signals(), world_folder() as folder:
         install_witness(folder.witness)
         env = supervisor_env(World(inside=False), folder, parent="", hc=Path(folder.programs / "hc"))
         return asyncio.run(_introduce(factory(SutSetup(env=env))))

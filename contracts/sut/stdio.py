@@ -62,6 +62,7 @@ class StdioSut:
         self.left: list[str] = []
         """In words, what the driver has left behind; known after `close`."""
         self.broken = asyncio.Event()
+        self.misspoke = ""
         self._command = command
         self._setup = setup
         self._program = Program(self._take, self._over)
@@ -121,10 +122,15 @@ class StdioSut:
             self.left.append(f"the driver broke: {self._broken}")
         self._program.deaf()
         known = {process.pid: process for process in descendants(self._program.pid)}
-        self._program.end_input()
-        await self._leave()
-        await self._sweep(known)
-        self._program.close()
+        try:
+            self._program.end_input()
+            await self._leave()
+            await self._sweep(known)
+        finally:
+            if not self._program.exited.is_set():  # cut short
+                self._program.signal(signal.SIGKILL)
+                await self._program.exits_within(KILL_S)
+            self._program.close()
 
     # ------------------------------------------------------------------ the start
 
@@ -182,13 +188,17 @@ class StdioSut:
     def _take(self, line: bytes) -> None:
         heard = read_line(line)
         if isinstance(heard, str):
-            self._break(heard)
+            self._misspeak(heard)
         elif isinstance(heard, Notice) or heard.id in self._given_up:
             self._given_up.discard(getattr(heard, "id", 0))
         elif heard.id in self._open and not self._open[heard.id].done():
             self._open[heard.id].set_result(heard)
         else:
-            self._break(f"answered {heard.id}, which is not the id of an open call")
+            self._misspeak(f"answered {heard.id}, which is not the id of an open call")
+
+    def _misspeak(self, why: str) -> None:
+        self.misspoke = self.misspoke or why
+        self._break(why)
 
     def _over(self, why: str) -> None:
         self._break(why)
@@ -227,9 +237,9 @@ class StdioSut:
             if asyncio.get_running_loop().time() >= until or self._broken:
                 break
             await asyncio.sleep(POLL_S)
-        for process in {one.pid: one for one in found}.values():
-            self.left.append(f"process still runs: {process.command or process.pid}")
-            end(process)
+        alive = {one.pid: one for one in found}.values()
+        self.left += [f"process still runs: {process.command or process.pid}" for process in alive]
+        end(*alive)
 
 
 def _introduction(setup: SutSetup) -> dict[str, Any]:

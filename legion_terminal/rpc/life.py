@@ -28,10 +28,14 @@ MAX_QUEUED: Final = 256
 
 @dataclass(slots=True, eq=False)
 class Prompt:
-    """One prompt: answered by the end of a run above `after_turn`. `before` is the one before it, while undecided."""
+    """One prompt: answered by the end of a run above `after_turn`. `before` is the one before it, while undecided.
+
+    `taken`: it was accepted. Until then an end without a beginning is that of an older run, told twice.
+    """
 
     after_turn: int
     before: "Prompt | None" = None
+    taken: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -84,6 +88,7 @@ class Life:
                 prompt.after_turn = prompt.before.after_turn
             if len(self.queued) < MAX_QUEUED and text not in self.heard:  # else it was taken up before it was answered
                 self.queued.append(text)
+        prompt.taken = True
         prompt.before = None
 
     def refused(self, prompt: Prompt) -> None:
@@ -159,7 +164,7 @@ class Life:
 
     def _settle(self, aborted: bool | None) -> None:
         if not self.running:
-            if self.prompt is None or self.turn > self.prompt.after_turn:
+            if self.prompt is None or not self.prompt.taken or self.turn > self.prompt.after_turn:
                 return
             self.turn += 1  # a pi that does not say when a run begins
         self.running = False

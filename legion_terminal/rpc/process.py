@@ -79,7 +79,9 @@ class ChildProcess:
             await self._attach(self._child)
         except BaseException:
             self.signal(signal.SIGKILL)
+            self._watch(self._child.pid)
             raise
+        self._watch(self._child.pid)  # not before: its end closes the pipes, attached or not
 
     def unread(self) -> int:
         """How many bytes wait because the input pipe is full."""
@@ -135,7 +137,6 @@ class ChildProcess:
     async def _attach(self, child: "subprocess.Popen[bytes]") -> None:
         if child.stdin is None or child.stdout is None or child.stderr is None:
             raise RuntimeError("three pipes were asked for")
-        self._watch(child.pid)
         reading = [(child.stdout, self._on_output, self._stdout_ended), (child.stderr, self._keep_tail, _nothing)]
         for pipe, on_data, on_end in reading:
             transport, _ = await self._loop.connect_read_pipe(lambda d=on_data, e=on_end: _Output(d, e), pipe)  # type: ignore[misc]

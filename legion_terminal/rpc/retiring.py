@@ -18,8 +18,8 @@ async def end(running: Running, settings: HeadlessSettings) -> RetireResult:
     Open questions are cancelled first: a pi that shows one does not follow SIGTERM. What decides about the kill is
     whether the process has ended, and nothing else.
     """
-    running.life.retiring = True
     process = running.process
+    running.life.retiring |= not process.exited
     notes: list[str | None] = []
     if process.over:
         return RetireResult(ended=True, removed=True)

@@ -218,7 +218,7 @@ class Running:
 
     def _asked(self, dialog: Dialog) -> None:
         move = treat(self._policy, dialog)
-        if move == "nothing" or dialog.id in self.life.dialogs:
+        if move == "nothing" or dialog.id in self.life.dialogs or dialog.id in self._asking:
             return
         if move == "approve":
             self._reply(dialog, DialogAnswer(confirmed=True))
@@ -272,6 +272,8 @@ class Running:
         return self.life.dialogs.pop(dialog_id, None)
 
     def _reply(self, dialog: Dialog, answer: DialogAnswer) -> None:
+        if self.process.unread() > MAX_COMMAND_BYTES:
+            return  # it asks and asks, and reads no answer
         try:
             self.process.put(encode(reply(dialog, answer)))
         except BrokenPipeError:

@@ -195,8 +195,15 @@ def test_an_unproven_must_fails_the_whole_run() -> None:
 @pytest.mark.parametrize(("option", "code"), [((), 0), (("--require",), 1)])
 def test_a_skipped_check_fails_only_when_it_is_required(option: tuple[str, ...], code: int) -> None:
     skipped = RunVerdict(scenario="modes", host="check", verdict="skipped", clauses=["I4"], why="a reason")
+    passed = RunVerdict(
+        scenario="s", host="check", verdict="pass", clauses=["I4"], findings=[Finding(clause="I4", ok=True, where="x")]
+    )
     result = invoke(
-        "check", "--clause", "I4", *option, with_engine=Engine(lambda *_, **__: [skipped], good, {"modes": "I4"})
+        "check",
+        "--clause",
+        "I4",
+        *option,
+        with_engine=Engine(lambda *_, **__: [skipped, passed], good, {"modes": "I4"}),
     )
 
     assert result.exit_code == code

@@ -94,7 +94,7 @@ def test_unknown_keys_are_looked_for_only_in_a_file_that_does_not_load(
         ("returns = { setled = { absent = true } }", "returns.setled", "did you mean 'settled'?"),
         ("returns = { settled = true, exitcode = { absent = true } }", "returns.exitcode", "did you mean 'exitCode'?"),
         ("returns = { lastEventsAt = { absent = true } }", "returns.lastEventsAt", "did you mean 'lastEventAt'?"),
-        ("returns = { zzz = 1 }", "returns.zzz", "it has abnormal, exitCode, lastStatus"),
+        ("returns = { zzz = 1 }", "returns.zzz", "it has abnormal, aborted, detail"),
         ("returns = { promptTurn = 1 }", "returns.promptTurn", "what wait returns has no key 'promptTurn'"),
         ("raises = { kinds = { absent = true } }", "raises.kinds", "did you mean 'kind'?"),
     ],

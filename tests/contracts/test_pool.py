@@ -191,6 +191,21 @@ def test_a_program_that_is_told_to_end_leaves_no_worker_and_no_folder(
     assert _gone(below)
 
 
+def test_a_second_signal_does_not_cut_the_clearing_up(
+    pooling: Callable[[float], "subprocess.Popen[str]"], tmp_path: Path
+) -> None:
+    program = pooling(600)
+    below = {process.pid for process in descendants(program.pid)}
+
+    for _ in range(20):
+        program.send_signal(signal.SIGTERM)  # as timeout(1) does: to the program, and to its group
+        time.sleep(0.002)
+
+    assert program.wait(30) in (143, -signal.SIGTERM)  # the last ones may come when all is done
+    assert list(tmp_path.iterdir()) == []
+    assert _gone(below)
+
+
 def test_workers_of_a_program_that_was_killed_leave_when_their_job_is_done(
     pooling: Callable[[float], "subprocess.Popen[str]"], tmp_path: Path
 ) -> None:

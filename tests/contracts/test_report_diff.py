@@ -50,7 +50,7 @@ def changes(before: Report, after: Report) -> list[tuple[str, str, bool]]:
         ("avoided", "errored", "worse", True),
         ("fail", "pass", "better", False),
         ("known", "pass", "better", False),
-        ("known", "fail", "changed", False),
+        ("known", "fail", "worse", True),
         ("avoided", "hazard", "changed", False),
         ("fail", "errored", "changed", False),
     ],

@@ -16,7 +16,7 @@ from contracts.loading.worlds import EFFECTS, TRIGGERS
 from contracts.running.drive import MOVES as DRIVE_MOVES
 from contracts.running.placeholders import PLACEHOLDERS
 from contracts.running.runner import run_scenario
-from contracts.scenario import Bridge, Expect, HostName, Scenario, Step, Terminal, World
+from contracts.scenario import Bridge, Expect, HostName, Pi, Scenario, Step, Terminal, World
 from contracts.sut.base import ERROR_KEYS, RESULTS
 from hc_sim.faults import Fault
 from hc_sim.script.format import Agent
@@ -43,7 +43,7 @@ def test_the_example_holds(example: Scenario, host: HostName) -> None:
     assert host in example.hosts
 
 
-@pytest.mark.parametrize("type_", [Scenario, World, Terminal, Bridge, Fault, Agent, AgentStep, Step, Expect])
+@pytest.mark.parametrize("type_", [Scenario, World, Pi, Terminal, Bridge, Fault, Agent, AgentStep, Step, Expect])
 def test_the_page_names_every_key(type_: type[msgspec.Struct]) -> None:
     words = set(re.findall(r"[a-z_]+", PAGE))
 

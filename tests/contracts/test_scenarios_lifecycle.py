@@ -179,6 +179,14 @@ def test_a_claim_of_events_turns_no_other_clause_red(monkeypatch: pytest.MonkeyP
     assert {found for scenario in asking for found in red(verdict(scenario))} == {"D12"}
 
 
+def test_a_quick_poll_does_not_change_how_patient_a_retire_is() -> None:
+    slow, quick = SCENARIOS["retire-never-ends"], SCENARIOS["retire-never-ends-quick-polls"]
+
+    assert (slow.world, slow.drive, slow.expect) == (quick.world, quick.drive, quick.expect)
+    assert quick.poll_ms < slow.poll_ms
+    assert red(verdict(quick)) == set()
+
+
 # what the scenarios cover
 
 

@@ -201,6 +201,7 @@ def test_a_failure_can_be_run_again_with_the_line_that_is_shown() -> None:
         (broken("dies-at-once"), 3, "ended with exit code 7; its error output ends: no such module"),
         (broken("declares-nothing"), 3, "declares neither terminal nor rpc"),
     ],
+    ids=["no-program", "wrong-version", "no-json", "dies-at-once", "declares-nothing"],
 )
 def test_what_is_no_driver_is_one_error_before_any_run(sut: str, code: int, words: str) -> None:
     told = check(sut=sut)
@@ -243,6 +244,21 @@ def test_a_run_that_is_stopped_leaves_no_driver_behind(number: signal.Signals) -
     finally:
         run.kill()
     mark = f"broken.py hangs {os.getpid()}"
+    _until(lambda: not any(one.command.endswith(mark) for one in processes()))
+
+
+def test_a_run_that_is_stopped_while_a_driver_introduces_itself_leaves_none_behind() -> None:
+    words = ("check", "--sut", broken("hangs-at-once"), "--scenario", "host-available-*")
+    run = subprocess.Popen(
+        [sys.executable, "-m", "contracts", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        _until(lambda: bool(_drivers(run.pid)))
+        run.send_signal(signal.SIGTERM)
+        assert run.wait(timeout=20) == 128 + signal.SIGTERM
+    finally:
+        run.kill()
+    mark = f"broken.py hangs-at-once {os.getpid()}"
     _until(lambda: not any(one.command.endswith(mark) for one in processes()))
 
 

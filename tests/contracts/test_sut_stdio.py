@@ -128,6 +128,12 @@ class TestWhatADriverDoesToItself:
     def test_is_no_fault_where_the_protocol_allows_it(self, how: str) -> None:
         assert run(how)[1].verdict == "pass"
 
+    def test_an_answer_too_many_after_the_last_call_is_laid_on_it(self) -> None:
+        record, verdict = run("answers-twice")
+        assert (record.errored, verdict.verdict) == (None, "fail")
+        [finding] = verdict.findings
+        assert finding.got["message"] == "afterwards the driver answered 2, which is not the id of an open call"
+
     def test_an_answer_too_many_is_seen_by_the_next_call(self) -> None:
         record, _ = run("answers-twice", ASKS_TWICE)
         assert record.steps[1].raised is not None
@@ -145,6 +151,14 @@ class TestWhatADriverLeaves:
     def test_a_driver_that_does_not_leave_is_ended_and_that_is_told(self, how: str) -> None:
         record, _ = run(how, LEAVES)
         assert record.aftermath.left == ["the driver did not leave at the end of its input, and was ended"]
+
+    def test_a_driver_that_is_cut_short_as_it_leaves_has_not_left_in_order(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(stdio, "LEAVE_S", 60.0)
+        record, verdict = run("stays", msgspec.structs.replace(LEAVES, limit_ms=2_500))
+        assert verdict.verdict == "fail"
+        assert record.aftermath.left == ["it had not ended when the run was over its limit of 2500 ms"]
 
     def test_a_driver_that_leaves_in_order_leaves_nothing(self) -> None:
         assert run("good", LEAVES)[1].verdict == "pass"

@@ -141,6 +141,13 @@ def code(*verdicts: RunVerdict, **options: bool) -> int:
     return exit_code(outcome(clause_table(CLAUSES, verdicts), verdicts, **options))
 
 
+def test_a_run_in_which_all_was_skipped_holds_nothing() -> None:
+    skipped = run("s", clauses=["D1"], verdict="skipped", why="the SUT does not declare host")
+
+    assert code(skipped, whole=False) == 1
+    assert code(skipped, run("t", ("D1", True)), whole=False) == 0
+
+
 def test_everything_proved_is_zero() -> None:
     assert code(*ALL_PASS) == 0
 

@@ -404,3 +404,33 @@ def test_a_retiring_entry_of_a_fault_plan_is_how_it_ends_when_told(start: Start)
     pi.signal("SIGTERM")
 
     assert pi.wait() == 5
+
+
+def test_the_last_words_can_come_after_the_exit(start: Start) -> None:
+    pi = prompted(start({"act": [{"at": "agent_settled", "do": "exit", "code": 3, "late_ms": 300}]}))
+
+    while pi.ended() is None:
+        time.sleep(0.005)
+    pi.read(0)
+    assert (pi.ended(), pi.records) == (3, [])
+    pi.until("agent_settled")
+
+
+def test_words_at_its_start_leave_before_it_does(start: Start) -> None:
+    acts = [{"at": "start", "do": "raw", "text": '{"type":"hello"}\n'}, {"at": "start", "do": "exit", "code": 4}]
+    pi = start({"act": acts})
+
+    pi.until("hello")
+    assert pi.wait() == 4
+
+
+def test_what_it_ignores_is_in_its_log_all_the_same(start: Start, tmp_path: Path) -> None:
+    pi = awake(start({"log": "log.jsonl", "stop": {"ignores": ["SIGTERM"]}}))
+    pi.signal("SIGTERM")
+    awake(pi)
+    pi.signal("SIGKILL")
+    pi.wait()
+
+    entries = [json.loads(line) for line in (tmp_path / "bin" / "log.jsonl").read_text().splitlines()]
+    assert [one["how"] for one in entries if one["what"] == "told"] == ["SIGTERM"]
+    assert {one["pid"] for one in entries} == {pi.pid}

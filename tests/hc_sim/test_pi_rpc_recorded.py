@@ -154,3 +154,11 @@ def test_the_recordings_name_no_path_of_a_machine() -> None:
         text = path.read_text()
         assert "/home/user" in text or "sessionFile" not in text
         assert "node_modules" not in text
+
+
+def test_a_command_that_comes_sooner_than_the_recorded_one_cuts_the_pauses_short(tmp_path: Path) -> None:
+    program = install_pi(tmp_path / "bin", {"speed": 100.0}, recording=RECORDINGS / "abort-tool.jsonl")
+    with RawPi([str(program), "--mode", "rpc"], cwd=tmp_path, env={"HOME": str(tmp_path)}) as pi:
+        pi.send({"id": "p", "type": "prompt", "message": "go"}, {"id": "a", "type": "abort"})
+        pi.answer("prompt", 5)
+        assert pi.until("tool_execution_start")

@@ -21,14 +21,15 @@ class Log:
     def start(self, argv: Sequence[str]) -> None:
         """What the program was started with."""
         if self._path:
-            place = {"cwd": os.getcwd(), "pid": os.getpid(), "group": os.getpgid(0), "session": os.getsid(0)}
+            place = {"cwd": os.getcwd(), "group": os.getpgid(0), "session": os.getsid(0)}
             self.write("start", argv=[sys.argv[0], *argv], env=dict(os.environ), **place)
 
     def write(self, what: str, **values: object) -> None:
         """Append one line: `start`, `line` (of stdin), `told` (to stop: how), `end` (its own)."""
         if not self._path:
             return
-        line = json.dumps({"at_ms": int(time.time() * 1000), "what": what, **values}, ensure_ascii=False) + "\n"
+        head = {"at_ms": int(time.time() * 1000), "pid": os.getpid(), "what": what}
+        line = json.dumps({**head, **values}, ensure_ascii=False) + "\n"
         fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.write(fd, line.encode("utf-8", "surrogateescape"))
         os.close(fd)

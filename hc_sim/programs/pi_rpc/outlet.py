@@ -101,6 +101,13 @@ class Outlet:
         else:
             call()
 
+    def rest(self) -> bytes:
+        """Take everything that has been said and not been taken."""
+        data = b"".join(bytes(piece) for _, piece in self._pieces)
+        self._pieces.clear()
+        self._taken += len(data)
+        return data
+
     def stop(self) -> None:
         """Let nothing more out."""
         self.stopped = True

@@ -8,7 +8,7 @@ import signal
 import time
 
 from .outlet import Outlet
-from .streams import flood, hold_pipe, let_go, write_all
+from .streams import flood, hold_pipe, let_go, say_late, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,13 +160,13 @@ class Process:
             signal.signal(name, signal.SIG_DFL)
         write_all(2, self.script["stderr"].encode())
         flood(self.script["stderr_bytes"])
-        self.left("start")
+        leaving = self._leaves_at_once()
         if self.script["boot_ms"]:
             time.sleep(self.scaled(self.script["boot_ms"]) / 1000)
         self._listen()
         self._booted = True
         try:
-            self.actor = actor()
+            self.actor = None if leaving else actor()
         except Leaving:
             self._listening = False
         while True:
@@ -176,14 +176,21 @@ class Process:
                 self._listening = False
                 self._timers.clear()
 
+    def _leaves_at_once(self) -> bool:
+        """Do what the script has for the start; whether the program leaves once its words have been taken."""
+        try:
+            self.left("start")
+        except Leaving:
+            self._listening = False
+            return True
+        return False
+
     def _listen(self) -> None:
         for end in self._wake:
             os.set_blocking(end, False)
         signal.set_wakeup_fd(self._wake[1], warn_on_full_buffer=False)
         for name in ("SIGTERM", "SIGHUP", "SIGINT"):
-            if name in self.stop_rules["ignores"]:
-                signal.signal(getattr(signal, name), signal.SIG_IGN)
-            elif name != "SIGINT" or self._own_end():
+            if name in self.stop_rules["ignores"] or name != "SIGINT" or self._own_end():
                 signal.signal(getattr(signal, name), self._signalled)
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 
@@ -292,6 +299,9 @@ class Process:
 
     def _do(self, act: dict[str, Any]) -> None:
         kind = act["do"]
+        if kind == "exit" and act["late_ms"]:
+            say_late(self._outlet.rest(), self.scaled(act["late_ms"]))
+            self._end(act)
         if kind == "exit":
             self._outlet.when_taken(lambda: self._end(act))
             self.mute()

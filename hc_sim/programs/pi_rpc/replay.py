@@ -33,7 +33,10 @@ def read(path: str) -> list[dict[str, Any]]:
 
 
 class Replay:
-    """Where the recording stands. A command that is not the recorded next one is refused."""
+    """Where the recording stands. A command that is not the recorded next one is refused.
+
+    One that comes sooner than the recorded one did cuts the pauses short: everything before it is said at once.
+    """
 
     def __init__(self, process: Process, entries: list[dict[str, Any]]) -> None:
         self.process, self._entries = process, entries
@@ -49,7 +52,8 @@ class Replay:
         except (ValueError, RecursionError):
             command = None
         kind = command.get("type") if isinstance(command, dict) else None
-        expected = self._entries[self._next] if self._next < len(self._entries) else {}
+        place = self._place()
+        expected = self._entries[place] if place < len(self._entries) else {}
         recorded = expected.get("record")
         same = recorded["type"] == kind if isinstance(recorded, dict) and "type" in recorded else kind is None
         if expected.get("from") != "supervisor" or "ends" in expected or not same:
@@ -57,6 +61,7 @@ class Replay:
             return
         if isinstance(command, dict) and isinstance(recorded, dict) and "id" in recorded:
             self._ids[json.dumps(recorded["id"])] = command.get("id")
+        self._hurry(place)
         self.process.requested(str(kind))
         self._next += 1
         self._go_on()
@@ -80,6 +85,21 @@ class Replay:
         answer = {**own, "type": "response", "command": kind, "success": False, "error": why}
         self.process.emit(answer)
 
+    def _place(self) -> int:
+        """Where the next command stands."""
+        place = self._next
+        while place < len(self._entries) and self._entries[place]["from"] != "supervisor":
+            place += 1
+        return place
+
+    def _hurry(self, place: int) -> None:
+        """Say everything before this place now."""
+        if self._timer is not None:
+            self.process.cancel(self._timer)
+            self._timer = None
+        while self._next < place:
+            self._play()
+
     def _go_on(self) -> None:
         """Say what comes next, each at its distance in time from the entry before."""
         while self._next < len(self._entries):
@@ -90,13 +110,17 @@ class Replay:
                 self._timer = self.process.after(self._wait_ms(entry), self._go_on)
                 return
             self._timer = None
-            self._next += 1
-            if "stderr" in entry:
-                self.process.blurt({"do": "stderr", "hex": None, "text": entry["stderr"] + "\n", "bytes": 0})
-            elif "record" in entry:
-                self._say(entry["record"])
-            elif entry.get("exit"):
-                self._ends(entry["exit"])
+            self._play()
+
+    def _play(self) -> None:
+        entry = self._entries[self._next]
+        self._next += 1
+        if "stderr" in entry:
+            self.process.blurt({"do": "stderr", "hex": None, "text": entry["stderr"] + "\n", "bytes": 0})
+        elif "record" in entry:
+            self._say(entry["record"])
+        elif entry.get("exit"):
+            self._ends(entry["exit"])
 
     def _wait_ms(self, entry: dict[str, Any]) -> int:
         before = self._entries[self._next - 1].get("at_ms", 0) if self._next else 0

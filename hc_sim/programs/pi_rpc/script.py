@@ -78,6 +78,7 @@ ACT: dict[str, Any] = {
     "code": None,
     "signal": None,
     "holds_pipe_ms": 0,
+    "late_ms": 0,
     "noise": False,
     "detached": False,
     "stream": "stdin",

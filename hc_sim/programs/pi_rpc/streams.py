@@ -40,6 +40,19 @@ def hold_pipe(how: dict[str, Any], ms: float) -> None:
         os._exit(0)
 
 
+def say_late(data: bytes, ms: float) -> None:
+    """Leave a grandchild that writes the last words so much later: the exit is seen before they are read."""
+    if os.fork():
+        return
+    try:
+        for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(name, signal.SIG_DFL)
+        time.sleep(ms / 1000)
+        write_all(1, data)
+    finally:
+        os._exit(0)
+
+
 def flood(size: int) -> None:
     """So many bytes of noise on stderr; blocks while nobody reads them, as the real program would."""
     while size > 0:
