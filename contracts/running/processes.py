@@ -16,6 +16,7 @@ END_TIMEOUT_S = 2.0
 """How long an ended process may take to disappear."""
 POLL_S = 0.01
 _SET_CHILD_SUBREAPER = 36
+_GET_CHILD_SUBREAPER = 37
 """A number of Linux's prctl."""
 
 
@@ -58,13 +59,18 @@ def left_over(started_by: int, mark: str = "", known: frozenset[int] = frozenset
     return [process for pid, process in found.items() if pid not in known and pid not in (started_by, os.getpid())]
 
 
-def adopt_orphans() -> None:
-    """From now on a process below this one that loses its parent becomes this one's, where the kernel can do that.
+def adopt_orphans(*, adopt: bool = True) -> bool:
+    """From now on (or, without `adopt`, no longer) a process below this one that loses its parent becomes this one's,
+    where the kernel can do that. Returns whether it was so before.
 
     So it is still seen among the descendants, however it was detached.
     """
+    before = ctypes.c_int(0)
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        system = ctypes.CDLL(None)
+        system.prctl(_GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+        system.prctl(_SET_CHILD_SUBREAPER, int(adopt), 0, 0, 0)
+    return bool(before.value)
 
 
 def still_there(known: Iterable[Process]) -> list[Process]:

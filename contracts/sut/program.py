@@ -36,14 +36,20 @@ class Program:
         self._pipes = _Pipes(self)
         self._held = bytearray()
         self._over = False
+        self._adopted: bool | None = None
+        """Whether orphans were adopted before this one was started; None while it is not."""
 
     async def start(self, command: Command, env: Mapping[str, str]) -> None:
         """Start it, with `env` as its whole environment. Raises OSError."""
-        adopt_orphans()
+        self._adopted = adopt_orphans()
         loop = asyncio.get_running_loop()
-        self._transport, _ = await loop.subprocess_exec(
-            lambda: self._pipes, *command.argv, cwd=command.cwd, env=dict(env), start_new_session=True
-        )
+        try:
+            self._transport, _ = await loop.subprocess_exec(
+                lambda: self._pipes, *command.argv, cwd=command.cwd, env=dict(env), start_new_session=True
+            )
+        except BaseException:
+            self._disown()
+            raise
         self.pid = self._transport.get_pid()
 
     def write(self, line: bytes) -> None:
@@ -78,11 +84,17 @@ class Program:
         return True
 
     def close(self) -> None:
-        """Let go of its pipes."""
+        """Let go of its pipes, and of the orphans that are not there yet."""
+        self._disown()
         self.deaf()
         self._pipes.stop()
         if self._transport is not None:
             self._transport.close()
+
+    def _disown(self) -> None:
+        if self._adopted is not None:
+            adopt_orphans(adopt=self._adopted)
+            self._adopted = None
 
     def tail(self) -> str:
         """The end of its error output."""

@@ -34,8 +34,8 @@ class Echo:
             except OSError:
                 return
             thread = threading.Thread(target=self._serve, args=(link,), daemon=True)
-            self._threads.append(thread)
             thread.start()
+            self._threads.append(thread)
 
     def _serve(self, link: socket.socket) -> None:
         with link, link.makefile("rwb", buffering=0) as file:

@@ -552,5 +552,5 @@ def test_an_interpreter_that_no_first_line_can_name_is_started_all_the_same(fold
     assert done.stdout.decode() == "['a b', '$c'] 1\n"
 
 
-def test_the_public_names_are_the_two_installers() -> None:
-    assert programs.__all__ == ["install_faulty_hc", "install_hc"]
+def test_the_public_names_are_the_installers() -> None:
+    assert programs.__all__ == ["install_faulty_hc", "install_hc", "install_pi"]

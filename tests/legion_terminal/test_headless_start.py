@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from headless_world import AT_WORK, SETTLED, World, alive, children, mode, run
+from headless_world import AT_WORK, SETTLED, World, alive, mode, run
 
 from legion_terminal.errors import SupervisorError
 from legion_terminal.headless import HeadlessSupervisor
@@ -28,7 +28,7 @@ def refused(world: World, *story: str, settings: dict[str, Any] | None = None, *
         with pytest.raises(SupervisorError) as caught:
             await supervisor.spawn(world.request(**request))
         found.append(caught.value)
-        assert not children()
+        assert not world.children()
 
     run(world, story, main, settings)
     assert found[0].child == "alpha"
@@ -189,7 +189,7 @@ def test_one_handle_is_one_living_child(world: World) -> None:
         assert (await supervisor.wait_settled(first, 5_000)).settled
         with pytest.raises(SupervisorError, match="is alive"):
             await supervisor.spawn(world.request())
-        assert len(children()) == 1
+        assert len(world.children()) == 1
 
     run(world, ("echo",), main)
 
@@ -204,7 +204,7 @@ def test_a_start_that_is_called_off_leaves_nothing(world: World, delay: float) -
             await starting
         while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110  (what undoes the start has no name here)
             await asyncio.sleep(0.01)
-        assert not children()
+        assert not world.children()
         assert not (world.folder / "alpha.jsonl").exists()
 
     run(world, ("stay",), main)
@@ -218,7 +218,7 @@ def test_a_start_that_is_called_off_in_the_instant_of_its_success_leaves_nothing
         start.add_done_callback(lambda _: starting.cancel())
         with pytest.raises(asyncio.CancelledError):
             await starting
-        while children():  # noqa: ASYNC110  (what undoes the start has no name here)
+        while world.children():  # noqa: ASYNC110  (what undoes the start has no name here)
             await asyncio.sleep(0.01)
 
     run(world, ("echo",), main)
