@@ -190,6 +190,7 @@ BAD = {"memory": "rpc"}
 @pytest.fixture
 def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
     (tmp_path / "mine.toml").write_text(SCENARIO, encoding="utf-8")
     return tmp_path  # type: ignore[return-value]
 

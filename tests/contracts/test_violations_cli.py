@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -122,21 +124,28 @@ def test_the_command_knows_the_targets() -> None:
     assert command.TARGETS == TARGETS
 
 
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder so short that everything temporary goes there."""
+    with tempfile.TemporaryDirectory(prefix="v-", dir="/tmp") as path:
+        yield Path(path)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "sigterm"])
-def test_a_command_that_is_stopped_leaves_nothing(number: signal.Signals, code: int, tmp_path: Path) -> None:
+def test_a_command_that_is_stopped_leaves_nothing(number: signal.Signals, code: int, short: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "contracts", "violations", "--only", "settle-on-*", "--workers", "1"],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        env={**os.environ, "TMPDIR": str(short)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     limit = time.monotonic() + LIMIT_S
-    while not list(tmp_path.glob("hc-*/hc-*/plan.json")) and process.poll() is None and time.monotonic() < limit:
+    while not list(short.glob("hc-*/hc-*/plan.json")) and process.poll() is None and time.monotonic() < limit:
         time.sleep(0.01)
     process.send_signal(number)
     said = process.communicate(timeout=LIMIT_S)
 
     assert (process.returncode, said[0]) == (code, "")
     assert "Traceback" not in said[1]
-    assert list(tmp_path.iterdir()) == []
+    assert list(short.iterdir()) == []
