@@ -60,9 +60,10 @@ def skipped_json(missing: NoPi) -> dict[str, Any]:
 
 
 def as_text(report: PiReport, clauses: Mapping[str, Clause]) -> str:
-    """For a person: clause by clause, then what failed and what broke, then the facts beside."""
+    """For a person: clause by clause, what failed and what broke, the facts beside, and at last what it comes to."""
     lines = [f"pi {report.pi.version} ({report.pi.how})", ""]
-    for name, verdict in verdicts(report, clauses).items():
+    told = verdicts(report, clauses)
+    for name, verdict in told.items():
         title = clauses[name].title if name in clauses else ""
         lines.append(f"{verdict:9} {name:15} {title}".rstrip())
     for row in report.rows:
@@ -72,4 +73,15 @@ def as_text(report: PiReport, clauses: Mapping[str, Clause]) -> str:
         lines += ["", f"{one.part} could not be played: {one.why}"]
     lines += ["", "facts, beside the document:"]
     lines += [f"  {fact.what}: {fact.saw}  [{fact.beside}]" for fact in report.facts]
+    lines += ["", _summary(report, list(told.values()), exit_code(report, clauses))]
     return "\n".join(lines) + "\n"
+
+
+def _summary(report: PiReport, words: list[str], code: int) -> str:
+    counted = [f"{words.count('pass')} clauses hold with the real program"]
+    if failed := words.count("fail"):
+        counted.append(f"{failed} fail")
+    if unseen := words.count("unproven"):
+        counted.append(f"{unseen} need a child that misbehaves on purpose (legion-contracts check)")
+    head = {HOLDS: "holds", FAILS: "fails"}.get(code, "broke")
+    return f"{head}: {', '.join(counted)}; {len(report.rows)} statements, {len(report.facts)} facts"

@@ -172,6 +172,9 @@ class TestReport:
         assert "H1 fails in prompt: one mode\n  saw: two" in text
         assert "tool could not be played: it hung" in text
         assert "TERM: code 143  [a signal]" in text
+        assert text.splitlines()[-1].startswith("fails: ")
+        assert "1 fail" in text.splitlines()[-1]
+        assert as_text(report(ROW), CLAUSES).splitlines()[-1].startswith("holds: 1 clauses hold with the real program")
         assert (next(iter(value)), value["schema"], value["agent"]) == ("schema", 1, "pi")
         assert {"id": "H1", "level": "must", "verdict": "fail"} in value["clauses"]
         assert "/somewhere" not in text + str(value)
