@@ -20,8 +20,12 @@ HELP: Final = 'The supervisor to ask: "python" (the one built in, the default), 
 
 
 def is_driver(sut: str) -> bool:
-    """Whether `--sut` names a command."""
-    return sut.strip() not in ("", BUILT_IN)
+    """Whether `--sut` names a command. Raises UsageError for nothing at all, as an unset variable leaves it."""
+    if not sut.strip():
+        raise click.UsageError(
+            "--sut: the command is empty; name a program, or leave the option out for the built-in one"
+        )
+    return sut.strip() != BUILT_IN
 
 
 def host_of(sut: str, host: HostName | None) -> HostName | None:

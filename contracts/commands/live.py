@@ -30,6 +30,7 @@ FILE = click.Path(path_type=Path)
 @click.option("--documents", is_flag=True, help="Write a document too. It stays: a core has no way to remove one.")
 @click.option("--quick", is_flag=True, help="Leave out what takes long by nature (about fifteen seconds).")
 @click.option("--require", is_flag=True, help="Fail when there is no core, or something was skipped.")
+@click.option("--strict", is_flag=True, help="With --agent: a should that fails counts like a must.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Folder for facts.json, diff.txt, profile.toml, report.json."
 )
@@ -43,6 +44,7 @@ def live(
     documents: bool,
     quick: bool,
     require: bool,
+    strict: bool,
     out: Path | None,
     form: str,
 ) -> None:
@@ -59,18 +61,21 @@ def live(
       legion-contracts live --keep-going --out found
       hc-sim serve --profile found/profile.toml
 
-    With `--agent pi` it is an installed pi (PI_BIN, or pi on PATH) that is started as a headless child, in a home of
-    its own, with a model on this machine and no network; the report says clause by clause (H...) what holds.
+    With `--agent pi` it is an installed pi (PI_BIN, the one of a checkout's tests, or pi on PATH) that is started as a
+    headless child, in a home of its own, offline, with a model on this machine; the report says clause by clause (H...)
+    what holds.
     """
     from contracts.live.problem import LiveError
     from contracts.live.session import EndedError
 
     if agent is not None:
         if any((hc, socket, cassette, keep_going, documents, quick)):
-            raise click.UsageError("--agent stands for a core; only --require, --out and --format go with it")
+            raise click.UsageError("--agent stands for a core; only --require, --strict, --out and --format go with it")
         from contracts.commands.live_agent import live_pi
 
-        raise SystemExit(live_pi(form=form, require=require, strict=False, out=out, tell=teller()))
+        raise SystemExit(live_pi(form=form, require=require, strict=strict, out=out, tell=teller()))
+    if strict:
+        raise click.UsageError("--strict goes with --agent: what a core only should do is reported, and no more")
     if cassette is not None and (hc is not None or socket is not None or documents or quick):
         raise click.UsageError("--cassette stands for a core; what was run is in it: leave out the other options")
     options = make_options(keep_going=keep_going, documents=documents, quick=quick)

@@ -44,7 +44,7 @@ Examples:
     "and none with --only or --target.",
 )
 @click.option("--thorough", is_flag=True, help="Make every audit for every violation, which takes longer.")
-@click.option("--sut", metavar="CMD", default="", help="A second correct supervisor, for as many controls.")
+@click.option("--sut", metavar="CMD", default=None, help="A second correct supervisor, for as many controls.")
 @click.pass_context
 def violations(
     context: click.Context,
@@ -54,7 +54,7 @@ def violations(
     workers: int | None,
     controls: int | None,
     thorough: bool,
-    sut: str,
+    sut: str | None,
 ) -> None:
     """Plant violations of the contract, one at a time, each in a copy of its own, and say what caught them.
 
@@ -78,7 +78,7 @@ def violations(
                 every,
                 workers=workers,
                 controls=count,
-                sut=sut,
+                sut=sut or "",
                 depth="thorough" if thorough else "usual",
                 on_done=tell,
             )
@@ -106,9 +106,9 @@ def _loaded(folder: Path) -> "list[Violation]":
         raise SystemExit(BAD_USAGE) from error
 
 
-def _refuse_no_driver(sut: str) -> None:
+def _refuse_no_driver(sut: str | None) -> None:
     """Raise UsageError for a command that starts no program, `BrokenError` for one that starts no driver."""
-    if not sut:
+    if sut is None:
         return
     from contracts.sut.command import CommandError, read_command
     from contracts.sut.introduction import BadDriverError, NoDriverError, introduce

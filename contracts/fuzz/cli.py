@@ -66,7 +66,7 @@ class Duration(_Param):
 )
 @click.option("--plant", default="", metavar="NAME", help="Search a supervisor with this fault, to see it found.")
 @click.option("--unmerged", is_flag=True, help="With --exhaustive: try symmetric histories one by one, too.")
-@click.option("--sut", default="", metavar="CMD", help="Random lives in real time for a supervisor in any language.")
+@click.option("--sut", metavar="CMD", default=None, help="Random lives in real time for a supervisor in any language.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.pass_context
 def fuzz(
@@ -85,7 +85,7 @@ def fuzz(
     keep_in: Path | None,
     plant: str,
     unmerged: bool,
-    sut: str,
+    sut: str | None,
     form: Form,
 ) -> None:
     """Search for orders of events in which a supervisor lies, hangs, sends twice or ends what is not its own.
@@ -93,7 +93,7 @@ def fuzz(
     Without --exhaustive: random runs of the whole supervisor in virtual time, with random agents and random faults,
     every invariant looked at after every step. A seed repeats a run to the byte.
     """
-    if sut:
+    if sut is not None:
         raise SystemExit(_driven(context, sut))
     if exhaustive is not None or bench:
         given = [

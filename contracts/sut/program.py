@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Mapping
+from typing import cast
 
 from contracts.running.processes import adopt_orphans
 from contracts.sut.command import Command
@@ -44,13 +45,16 @@ class Program:
         self._adopted = adopt_orphans()
         loop = asyncio.get_running_loop()
         try:
-            self._transport, _ = await loop.subprocess_exec(
+            await loop.subprocess_exec(
                 lambda: self._pipes, *command.argv, cwd=command.cwd, env=dict(env), start_new_session=True
             )
         except BaseException:
             self._disown()
             raise
-        self.pid = self._transport.get_pid()
+
+    def started(self, transport: asyncio.SubprocessTransport) -> None:
+        """There is a process; nothing of its output has been heard yet."""
+        self._transport, self.pid = transport, transport.get_pid()
 
     def write(self, line: bytes) -> None:
         """Hand it a line. What it does not read waits; a process that is gone has its end told elsewhere."""
@@ -70,7 +74,9 @@ class Program:
         self._held.clear()
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to its whole group."""
+        """Send a signal to its whole group. Without a process nothing is sent: group 0 would be our own."""
+        if not self.pid:
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
@@ -145,6 +151,9 @@ class _Pipes(asyncio.SubprocessProtocol):
         self._program = program
         self._timer: asyncio.TimerHandle | None = None
         self._open = {1, 2}
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._program.started(cast("asyncio.SubprocessTransport", transport))
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 2:

@@ -16,7 +16,7 @@ from legion_terminal.types import SpawnRequest
 MODE: Final = ("--mode", "rpc")
 APPROVE: Final = "--approve"
 REFUSED: Final = frozenset(("-p", "--print", "--mode", "--approve", "-a", "--no-approve", "-na"))
-"""What no value of an option may be: a program that took it for an option would run in another mode, or trust."""
+"""What nothing else on the command line may be, alone or before a `=`: another mode, or a trust that nobody set."""
 
 
 def rpc_argv(program: Sequence[str], request: SpawnRequest, *, approve: bool) -> list[str]:
@@ -24,12 +24,14 @@ def rpc_argv(program: Sequence[str], request: SpawnRequest, *, approve: bool) ->
 
     The task is not in it: it travels as the first prompt. Raises SupervisorError `bad-request`.
     """
+    if not program or not program[0]:
+        raise SupervisorError("bad-request", "no program is set that could be started", child=request.handle)
     options = build_pi_args(request, include_task=False)
-    for value in options:
-        if value in REFUSED or value.startswith("--mode="):
+    for value in (*program[1:], *options):
+        if value.partition("=")[0] in REFUSED:
             raise SupervisorError(
                 "bad-request",
-                f"{value!r} cannot be the value of an option: a program could take it for an option",
+                f"{value!r} cannot stand on the command line of a headless child: its mode is rpc, approval a setting",
                 child=request.handle,
             )
     return [*program, *MODE, *options, *([APPROVE] if approve else [])]

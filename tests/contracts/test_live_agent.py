@@ -40,4 +40,4 @@ def test_the_options_of_a_core_do_not_go_with_it(option: list[str]) -> None:
     result = called(*option)
 
     assert result.exit_code == 2
-    assert "only --require, --out and --format" in result.output
+    assert "only --require, --strict, --out and --format" in result.output

@@ -272,3 +272,13 @@ def _until(holds: Callable[[], bool]) -> None:
             return
         time.sleep(0.1)
     raise AssertionError("it never came to that")
+
+
+@pytest.mark.parametrize(
+    "words", [("check",), ("show", "settle-boot-idle"), ("violations",), ("fuzz",), ("table", "headless")]
+)
+def test_an_empty_command_is_no_supervisor(words: tuple[str, ...]) -> None:
+    result = invoke(*words, "--sut", "")
+
+    assert result.exit_code == 2
+    assert "--sut" in result.stderr

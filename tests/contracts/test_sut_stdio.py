@@ -233,3 +233,25 @@ def test_a_program_that_is_not_there_is_no_fault_of_the_system() -> None:
     sut = StdioFactory(Command(("/no/such/program",), "/", "x"))(SutSetup(env={}))
     [error] = asyncio.run(with_sut(sut, ("host.available", {})))
     assert isinstance(error, SutUnstartedError)
+
+
+def test_a_program_that_speaks_before_it_is_known_never_costs_the_suite_its_own_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "words").write_text("Welcome!\n" * 3)
+    signalled: list[int] = []
+    real = os.killpg
+
+    def noted(group: int, number: int) -> None:
+        signalled.append(group)
+        if group:
+            real(group, number)
+
+    monkeypatch.setattr(os, "killpg", noted)
+    cat = Command(("/bin/cat", str(tmp_path / "words")), str(tmp_path), "cat words")
+
+    for _ in range(10):
+        with pytest.raises(BadDriverError, match=r"no JSON on its standard output|closed|ended"):
+            introduce(StdioFactory(cat))
+
+    assert 0 not in signalled

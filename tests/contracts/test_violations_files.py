@@ -68,6 +68,18 @@ def test_each_clause_of_the_terminal_backend_is_broken_in_several_ways(every: li
     assert sum(count.values()) >= 60
 
 
+def test_there_are_as_many_as_were_promised(every: list[Violation]) -> None:
+    gating = load_clauses()
+    musts = [one for one in every if one.target == "supervisor" and gating[one.breaks[0]].level == "must"]
+    headless = [one for one in musts if one.breaks[0].startswith("H")]
+    cores = [one for one in every if one.target == "core"]
+
+    assert len(musts) - len(headless) >= 55
+    assert len([one for one in every if one.breaks[0].startswith("H")]) >= 15
+    assert len(cores) >= 15
+    assert len(every) >= 80
+
+
 def test_the_suite_itself_is_broken_too(every: list[Violation]) -> None:
     suite = [one for one in every if one.target == "suite"]
 

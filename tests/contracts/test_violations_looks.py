@@ -169,6 +169,15 @@ def test_a_broken_suite_no_longer_sees_what_it_should(every: list[Violation]) ->
     assert found.holds
 
 
+def test_drifts_of_a_core_are_named_by_a_live_run(every: list[Violation]) -> None:
+    drifts = [one for one in every if one.id in ("core-turn-renamed", "core-names-for-ever", "core-kill-without-end")]
+
+    found = run_matrix(drifts, every, controls=0)
+
+    assert [one.caught for one in found.planted] == [True] * 3
+    assert found.holds
+
+
 def test_controls_differ_in_order_workers_and_polls(every: list[Violation], monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Look] = []
     told: list[str] = []

@@ -49,6 +49,45 @@ def test_an_unexpected_end_is_abnormal_with_code_or_signal_as_delivered(
     assert result.last_turn == 1
 
 
+def test_an_end_that_somebody_else_has_collected_is_unknown_and_abnormal(world: World) -> None:
+    found: list[SettleResult] = []
+
+    async def main(supervisor: HeadlessSupervisor) -> None:
+        child = await supervisor.spawn(world.request())
+        pid = supervisor.pid(child)
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)  # noqa: ASYNC222 - at once: nobody can know its code any more
+        found.append(await supervisor.wait_settled(child, 5_000))
+
+    run(world, (*AT_WORK, "stay"), main)
+
+    [result] = found
+    assert (result.settled, result.abnormal, result.node) == (False, True, "failed")
+    assert (result.exit_code, result.signal) == (None, None)
+
+
+def test_an_end_that_somebody_else_has_collected_is_retired_when_it_was_asked_for(world: World) -> None:
+    found: list[SettleResult] = []
+
+    async def main(supervisor: HeadlessSupervisor) -> None:
+        child = await supervisor.spawn(world.request())
+        pid = supervisor.pid(child)
+        assert pid is not None
+        retiring = asyncio.create_task(supervisor.retire(child))
+        await asyncio.sleep(0.05)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)  # noqa: ASYNC222
+        assert (await retiring).ended
+        found.append(await supervisor.wait_settled(child, 5_000))
+
+    run(world, ("ignore SIGTERM", *AT_WORK, "stay"), main)
+
+    [result] = found
+    assert (result.settled, result.abnormal, result.node) == (False, False, "retired")
+    assert (result.exit_code, result.signal) == (None, None)
+
+
 @pytest.mark.parametrize("end", ["exit 0", "exit 3", "kill SIGKILL"])
 def test_an_end_without_a_word_before_the_prompt_was_read_is_a_row_too(world: World, end: str) -> None:
     result = waited(world, end)

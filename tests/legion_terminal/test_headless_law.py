@@ -396,7 +396,7 @@ def test_no_value_of_an_option_can_bring_another_mode_or_trust(value: str) -> No
     request = SpawnRequest(
         agent="centurion", run_id="r", handle="h", task="t", cwd="/w", session_file="/s", extensions=(value,)
     )
-    with pytest.raises(SupervisorError, match="could take it for an option"):
+    with pytest.raises(SupervisorError, match="cannot stand on the command line"):
         rpc_argv(("pi",), request, approve=False)
 
 
@@ -483,3 +483,14 @@ def test_every_policy_is_known() -> None:
     policies: tuple[OnBlocked, ...] = ("forward", "auto-approve", "notify")
 
     assert policies == POLICIES
+
+
+@pytest.mark.parametrize(
+    "program",
+    [(), ("",), ("pi", "-p"), ("pi", "--no-approve"), ("pi", "--approve"), ("pi", "--mode=json"), ("pi", "--print=1")],
+)
+def test_no_program_can_bring_a_mode_or_an_approval_of_its_own(program: tuple[str, ...]) -> None:
+    request = SpawnRequest(agent="worker", run_id="r", handle="a", task="t", cwd="/", session_file="/s")
+    with pytest.raises(SupervisorError) as caught:
+        rpc_argv(program, request, approve=False)
+    assert caught.value.code == "bad-request"
