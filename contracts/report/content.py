@@ -190,4 +190,6 @@ def summary(content: Content) -> str:
     over = sum(verdict.host == "socket" for verdict in content.verdicts)
     work = [plural(totals.scenarios, "scenario"), f"{plural(totals.runs, 'run')} ({over} over the socket)"]
     work += [plural(totals.checks, "check")] if totals.checks else []
+    skipped = sum(verdict.verdict == "skipped" for verdict in content.verdicts)
+    work += [f"{skipped} skipped"] if skipped else []
     return f"{content.outcome}: {', '.join(parts)}; {', '.join(work)}; {content.seconds:.1f} s"
