@@ -8,6 +8,9 @@ from contracts.agents import NoPi, Pi, find_pi, run_pi
 from contracts.agents.pi import PARTS
 
 SCRIPTED = ("scripted-runs", "scripted-queues", "scripted-questions")
+TRIES = 3
+"""What the real program says of an abort depends on which of its own parts is quicker; one run in which both say the
+same shows that the scripted one can say it."""
 
 
 @pytest.fixture(scope="session")
@@ -29,11 +32,16 @@ def test_the_clauses_hold_with_the_real_program(part: str, pi: Pi) -> None:
 
 @pytest.mark.parametrize("part", SCRIPTED)
 def test_the_scripted_program_says_what_the_real_one_says(part: str, pi: Pi) -> None:
-    report = run_pi(pi, parts=[part])
-
-    assert report.broken == ()
-    assert len(report.facts) > 4
-    assert [fact for fact in report.facts if fact.saw != "alike"] == []
+    different: dict[str, str] = {}
+    for attempt in range(TRIES):
+        report = run_pi(pi, parts=[part])
+        assert report.broken == ()
+        assert len(report.facts) > 4
+        odd = {fact.what: fact.saw for fact in report.facts if fact.saw != "alike"}
+        different = odd if attempt == 0 else {what: saw for what, saw in odd.items() if what in different}
+        if not different:
+            break
+    assert different == {}
 
 
 def test_the_scripted_program_ends_as_the_real_one_ends(pi: Pi) -> None:
