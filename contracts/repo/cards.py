@@ -18,7 +18,7 @@ _OPENING: Final = re.compile(r"\s*(---|\+\+\+|;;;)\s*(?:ya?ml|toml|json)?\s*")
 """How front matter begins; other than after `---` it is no YAML, and the word itself is looked for."""
 MAX_FRONT: Final = 2**18
 """Characters of front matter that are read."""
-TODO: Final = f"remove {CARD_FIELD}: where an agent runs follows from its role and from the host (contract D13)"
+REMEDY: Final = f"remove {CARD_FIELD}: where an agent runs follows from its role and from the host (contract D13)"
 
 
 def judge_cards(judged: Tree) -> ClauseResult:
@@ -82,14 +82,14 @@ def _judge_front(path: str, first: int, front: str) -> Iterator[Finding]:
     for key in _keys(nodes):
         if key.value == CARD_FIELD:
             line = first + front.count("\n", 0, key.start_mark.index)  # YAML ends lines elsewhere, too
-            yield _finding("fail", path, line, f"the card sets {CARD_FIELD}", TODO)
+            yield _finding("fail", path, line, f"the card sets {CARD_FIELD}", REMEDY)
 
 
 def _judge_broken(path: str, first: int, front: str) -> Iterator[Finding]:
     """Front matter that is no YAML: programs may read it line by line, so the word itself is looked for."""
     for index, line in enumerate(front.split("\n")):
         if re.search(rf"(?:^|[^\w]){CARD_FIELD}[\"']?\s*[:=]", line):
-            yield _finding("fail", path, first + index, f"the card sets {CARD_FIELD} (and is no YAML)", TODO)
+            yield _finding("fail", path, first + index, f"the card sets {CARD_FIELD} (and is no YAML)", REMEDY)
             return
     if CARD_FIELD in front or "\\" in front:
         say = f"the front matter is no YAML, and the text does not tell whether it sets {CARD_FIELD}"

@@ -19,7 +19,7 @@ from contracts.repo.terms import is_launch
 from contracts.repo.values import Program
 
 MAX_CHAIN: Final = 8
-TODO: Final = "launch without it: what has to be known of the repository is known before (contract I3)"
+REMEDY: Final = "launch without it: what has to be known of the repository is known before (contract I3)"
 
 
 def judge_launch(base: Sources, judged: Sources) -> ClauseResult:
@@ -51,10 +51,10 @@ def _new_starts(before: Graph, now: Graph) -> Iterator[Finding]:
                 continue
             if start.what == "git":
                 say = f"a new git process on the launch path: `{start.command}`{_chain(now, unit)}"
-                yield _finding("fail", unit[0], start.node, say, TODO)
+                yield _finding("fail", unit[0], start.node, say, REMEDY)
             elif start.what == "maybe":
                 say = f"this may start git, and the text does not tell: `{start.command}`"
-                yield _finding("unproven", unit[0], start.node, say + _chain(now, unit), TODO)
+                yield _finding("unproven", unit[0], start.node, say + _chain(now, unit), REMEDY)
             else:
                 say = f"a new process whose program the text does not tell (`{start.command}`){_chain(now, unit)}"
                 yield _finding("note", unit[0], start.node, say, "see for yourself that it is not git")
@@ -73,7 +73,7 @@ def _new_calls(before: Graph, now: Graph) -> Iterator[Finding]:
                 fresh.add(key)  # taken out of another function; what it starts itself is counted on its own
             else:
                 say = f"a further call on the launch path of {key[1]}, which starts git{_chain(now, unit)}"
-                yield _finding("fail", unit[0], node, say, TODO)
+                yield _finding("fail", unit[0], node, say, REMEDY)
 
 
 Use = tuple[str, str, str]
